@@ -96,7 +96,7 @@ def test_each_part_of_a_claude_code_plugin_reaches_the_model(desk: Desk) -> None
         done = desk.run("run", "bake")
         assert done.stdout.strip() == "Done.", done.stderr
         request = model.requests[-1].json
-        named = desk.run("run", "--command", "loaf", "rye")
+        named = desk.run("run", "--command", "bakery:loaf", "rye")
         planned = model.requests[-1].json
         alone = desk.run("run", "--agent", "baker", "go on")
         baked = model.requests[-1].json

@@ -220,6 +220,33 @@ def test_a_pack_of_skills_makes_a_tool_of_each(plugged: Plugged) -> None:
     assert '"name":"skills_baking"' in plugged.run("show the request").replace(" ", "")
 
 
+def large_modules() -> Path:
+    """Return the folder of the large packages, which bring agents, tools and hooks of all kinds."""
+    folder = PLUGINS / "agents"
+    inputs = [folder / "package.json", folder / "package-lock.json"]
+    return fill_folder(find_cache("large-plugins", *inputs), inputs, [INSTALL]) / "node_modules"
+
+
+@pytest.mark.parametrize("name", ["oh-my-opencode", "oh-my-opencode-slim"])
+def test_a_pack_of_agents_brings_agents_and_tools_and_no_hook_fails(
+    plugged: Plugged, name: str
+) -> None:
+    if name == "oh-my-opencode":
+        needs_bun(plugged)
+    plugins = [f"file://{large_modules() / name}"]
+    own = {"plugin": plugins, "sandbox": {"extensions": False}}
+    plugged.stage.configure({**plugged.stage.config, **own})
+    said = plugged.run("hello there", "show the request")
+    assert "passed over" not in said
+    assert "is left out" not in said
+    assert "can't be used" not in said
+    listed = plugged.stage.ask([str(CODELOOP_PROGRAM), "plugin", "list", "--json"]).stdout
+    (row,) = json.loads(listed)
+    assert row["state"] == "ok"
+    assert row["tools"]
+    assert "experimental.chat.messages.transform" in row["hooks"]
+
+
 def test_who_signs_in_with_a_plugin_has_it_send_the_requests(plugged: Plugged) -> None:
     plugin = plugged.stage.home / "auth.ts"
     text = (PLUGINS / "auth.ts").read_text()

@@ -67,6 +67,25 @@ PLACES: dict[str, Make] = {
     ),
     "pyenv": lambda root, home: mark(root, ".python-version", "mine\n") and home / ".pyenv/versions/mine",
     "pdm": lambda root, home: mark(root, ".pdm-python", f"{home}/pdm/bin/python") and home / "pdm",
+    "another of pixi": lambda root, _: root / ".pixi/envs/dev",
+    "poetry's own setting": lambda root, home: (
+        mark(root, "pyproject.toml")
+        and mark(root, "poetry.toml", '[virtualenvs]\ncreate = true\npath = "~/envs"\n')
+        and home / f"envs/app-{hash_path(root, 32)[:8]}-py3.11"
+    ),
+    "direnv, a variable": lambda root, home: (
+        mark(root, ".envrc", 'export A=1\nexport VIRTUAL_ENV="$HOME/envs/shop"\n') and home / "envs/shop"
+    ),
+    "direnv, uv": lambda root, home: (
+        mark(root, ".envrc", "export UV_PROJECT_ENVIRONMENT=~/envs/shop # mine\n") and home / "envs/shop"
+    ),
+    "direnv, a script": lambda root, _: (
+        mark(root, ".envrc", "source $PWD/../envs/a/bin/activate\n") and root / "../envs/a"
+    ),
+    "direnv, a layout": lambda root, _: mark(root, ".envrc", "layout python3\n") and root / ".direnv/python-3.11",
+    "direnv, conda": lambda root, home: (
+        mark(root, ".envrc", "layout anaconda shop\n") and home / "anaconda3/envs/shop"
+    ),
     "conda": lambda root, home: mark(root, "environment.yml", "name: mine\n") and home / "miniconda3/envs/mine",
     "conda, listed": lambda root, home: (
         mark(root, "environment.yml", "name: mine\n")

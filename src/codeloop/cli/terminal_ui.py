@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
@@ -21,7 +22,7 @@ from codeloop.cli.target.selection import (
 )
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.config.paths import find_paths
+from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust.state import TrustChange
 from codeloop.schema.message import Session
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
@@ -83,8 +84,16 @@ def show_terminal_ui(options: Options) -> int:
         thinking=options.thinking or None,
         server=options.attach or "",
         command=_format_resume_command(options),
+        find_other_agents=partial(_find_other_agents, paths),
     )
     return run_terminal_ui(launch)
+
+
+def _find_other_agents(paths: Paths) -> dict[str, str]:
+    # Imported late: it is asked for once.
+    from codeloop.app.switch.foreign_home import list_homes
+
+    return {**list_homes(paths)}
 
 
 def _format_resume_command(options: Options) -> str:

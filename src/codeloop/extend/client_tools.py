@@ -230,6 +230,7 @@ class ClientTools:
             run,
             traits,
             schema=schema,
+            origin="the client",
         )
 
     async def _run(

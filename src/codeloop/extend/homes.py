@@ -44,6 +44,8 @@ class Home(Struct, frozen=True):
     is_foreign: bool
     is_policy: bool = False
     is_claude: bool = False
+    prefix: str = ""
+    """What the names of its commands begin with, before a colon: a plugin's name."""
 
     @property
     def has_extensions(self) -> bool:

@@ -141,11 +141,15 @@ ModelMessage = UserModelMessage | AssistantModelMessage | ToolModelMessage
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as the model sees it; `parameters` is an inlined JSON Schema of an object."""
+    """A tool as the model sees it; `parameters` is an inlined JSON Schema of an object.
+
+    `origin`: who brings it, for messages, such as `the MCP server docs`; "": codeloop.
+    """
 
     name: str
     description: str
     parameters: JSON
+    origin: str = ""
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

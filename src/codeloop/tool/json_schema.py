@@ -2,6 +2,8 @@
 without references and validation keywords.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +16,10 @@ OMITTED_KEYWORDS = frozenset(
     {"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"}
 )
 
+
+# What services accept as the name of a property; Anthropic refuses the request for another.
+_MAX_KEY_CHARS = 64
+_SERVICE_KEY = r"[a-zA-Z0-9_.-]{1,64}"
 
 UNSENT_KEY = "unsent"
 """The key of a parameter's schema that says that models are not told of the parameter;
@@ -146,6 +152,53 @@ def clean_schema(value: Any) -> Any:
             if key != "$schema"
         }
     return value
+
+
+def name_properties(schema: JSON) -> dict[str, str]:
+    """Return the names under which models are told of the properties of a schema, at any depth,
+    whose own names services refuse.
+    """
+    keys = dict.fromkeys(_list_property_keys(schema))
+    refused = [key for key in keys if not re.fullmatch(_SERVICE_KEY, key)]
+    names: dict[str, str] = {}
+    for key in refused:
+        name = re.sub(r"[^a-zA-Z0-9_.-]+", "_", key).strip("_")[:_MAX_KEY_CHARS] or "value"
+        stem, number = name[: _MAX_KEY_CHARS - 4], 1
+        while name in keys or name in names.values():
+            number += 1
+            name = f"{stem}_{number}"
+        names[key] = name
+    return names
+
+
+def _list_property_keys(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _list_property_keys(each)
+    elif isinstance(value, dict):
+        node = cast("JSON", value)
+        if isinstance(node.get("properties"), dict):
+            yield from node["properties"]
+        for each in node.values():
+            yield from _list_property_keys(each)
+
+
+def rename_properties(value: Any, names: dict[str, str]) -> Any:
+    """Return a schema, or the arguments of a call, whose properties have these names instead."""
+    if not names:
+        return value
+    if isinstance(value, list):
+        return [rename_properties(each, names) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    renamed: JSON = {}
+    for key, each in cast("JSON", value).items():
+        if key == "required" and isinstance(each, list):
+            required = cast("list[Any]", each)
+            renamed[key] = [names.get(str(name), name) for name in required]
+        else:
+            renamed[names.get(key, key)] = rename_properties(each, names)
+    return renamed
 
 
 def _simplify_any_of(node: JSON) -> JSON:

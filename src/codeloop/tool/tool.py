@@ -23,7 +23,12 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.json_schema import drop_unsent, make_parameters_schema
+from codeloop.tool.json_schema import (
+    drop_unsent,
+    make_parameters_schema,
+    name_properties,
+    rename_properties,
+)
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.workspace import Workspace
 
@@ -181,6 +186,8 @@ class Tool(Struct, frozen=True):
     """The parameter schema of an external tool, which validates its own arguments: `run`
     then gets the raw object.
     """
+    origin: str = ""
+    """Who brings an external tool, for messages: see `ToolSpec.origin`."""
 
     @property
     def permission(self) -> str:
@@ -202,11 +209,12 @@ class Tool(Struct, frozen=True):
         """The name, the description and the parameter schema,
         as requests to models contain them.
         """
-        return ToolSpec(
-            self.name,
-            self.description,
-            drop_unsent(self.parameters) if self.schema is None else self.schema,
+        parameters = (
+            drop_unsent(self.parameters)
+            if self.schema is None
+            else rename_properties(self.schema, name_properties(self.schema))
         )
+        return ToolSpec(self.name, self.description, parameters, self.origin)
 
     @property
     def implementation(self) -> "Tool":

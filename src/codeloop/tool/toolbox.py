@@ -16,7 +16,13 @@ from codeloop.schema.limits import TOOL_ARGUMENTS, TOOL_DEPTH, TOOL_ITEMS
 from codeloop.schema.part import NOTE_KEY
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, bound_depth, replace
-from codeloop.tool.json_schema import drop_nulls, drop_unsent, format_signature
+from codeloop.tool.json_schema import (
+    drop_nulls,
+    drop_unsent,
+    format_signature,
+    name_properties,
+    rename_properties,
+)
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
@@ -169,7 +175,7 @@ class Toolbox(Struct, dict=True):
         if tool.build_description is None:
             return spec
         description = tool.build_description(*rulesets)
-        return None if description is None else ToolSpec(spec.name, description, spec.parameters)
+        return None if description is None else replace(spec, description=description)
 
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
@@ -245,7 +251,9 @@ def _prepare_external_call(tool: Tool, arguments: JSON, notes: list[str]) -> Pre
     # Imported late: a session that calls no such tool does not pay for it.
     from codeloop.tool.repair.typed_values import convert_texts
 
-    converted = convert_texts(arguments, tool.schema)
+    # Models were told other names of the properties whose own a service refuses.
+    own_names = {told: own for own, told in name_properties(tool.schema or {}).items()}
+    converted = convert_texts(rename_properties(arguments, own_names), tool.schema)
     return PreparedCall(tool, converted, converted, "; ".join(notes))
 
 

@@ -1,6 +1,7 @@
 """Order, deadline, failures and refusals of handlers."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -160,7 +161,39 @@ async def test_an_answer_of_another_type_than_its_hook_has_is_passed_over(
     said: list[str] = []
     hooks = Hooks([Doing(answering(wrong), names=frozenset((name,)))], said.append)
     assert await hooks.run(name, {}, {}) == {}
-    assert "answer is invalid" in said[0]
+    told = "answer is invalid" if name == "permission.ask" else "answer at .* is left out: "
+    assert re.search(told, said[0])
+
+
+async def test_what_is_wrong_in_an_answer_is_left_out_alone_and_named() -> None:
+    said: list[str] = []
+    before = {"temperature": 0.5, "topP": None, "options": {}}
+    answer = {"temperature": 1, "topP": "high", "options": {"a": 1}}
+    hooks = Hooks([Doing(answering(answer), names=frozenset(("chat.params",)))], said.append)
+    expected = {"temperature": 1, "topP": None, "options": {"a": 1}}
+    assert await hooks.run("chat.params", {}, before) == expected
+    assert "the extension x: a part of its answer at chat.params is left out: topP: " in said[0]
+
+
+async def test_a_part_of_a_message_that_is_none_loses_no_other() -> None:
+    said: list[str] = []
+    name = "experimental.chat.messages.transform"
+    info = {
+        "id": "msg_1",
+        "sessionID": "ses_1",
+        "role": "user",
+        "time": {"created": 1},
+        "agent": "build",
+        "model": {"providerID": "p", "modelID": "m"},
+    }
+    good = {"type": "text", "text": "hi", "id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1"}
+    parts = [good, {"type": "text", "text": 7}, {"type": "text", "text": "added"}]
+    answer = {"messages": [{"info": info, "parts": parts}]}
+    hooks = Hooks([Doing(answering(answer), names=frozenset((name,)))], said.append)
+    before = {"messages": [{"info": info, "parts": [good]}]}
+    (message,) = (await hooks.run(name, {}, before))["messages"]
+    assert [part["text"] for part in message["parts"]] == ["hi", "added"]
+    assert f"at {name} is left out: messages[0].parts[1]: " in said[0]
 
 
 async def test_an_answer_that_comes_after_its_handler_is_gone_is_not_kept() -> None:

@@ -110,6 +110,18 @@ def new_tool(given: dict[str, Any]) -> dict[str, Any]:
     return text("one more")
 
 
+def raw(given: dict[str, Any]) -> None:
+    """Answer by a line as it is given, in which `ID` stands for the request's id."""
+    line = given["line"].replace("ID", json.dumps(request["id"]))
+    data = line.encode().replace(b"BYTE", b"\xff")
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.flush()
+
+
+request: dict[str, Any] = {}
+"""The request that is being answered."""
+
+
 def die(_given: dict[str, Any]) -> dict[str, Any]:
     """End in the middle of the call."""
     sys.stderr.write("I can't go on\n")
@@ -173,6 +185,7 @@ CALLS: dict[str, Any] = {
     "garbage": garbage,
     "new_tool": new_tool,
     "die": die,
+    "raw": raw,
     "hang": hang,
     "closes": closes,
     "big": lambda given: text("y" * int(given["size"])),
@@ -249,8 +262,8 @@ def completed(params: dict[str, Any]) -> list[str]:
     return [value for value in values if value.startswith(argument["value"])]
 
 
-def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a request."""
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a request; None: it is sent already."""
     refused = TRACES / "refused.json" if TRACES else None
     how = json.loads(refused.read_text()).get(method) if refused and refused.exists() else None
     if how == "missing":
@@ -315,12 +328,14 @@ def main() -> None:
             (TRACES / "cancelled").touch()
         if "id" not in message or "method" not in message:
             continue
+        request.update(message)
         try:
             result = answer(message["method"], message.get("params") or {})
         except KeyError as error:
             send({"id": message["id"], "error": {"code": -32601, "message": f"no {error}"}})
         else:
-            send({"id": message["id"], "result": result})
+            if result is not None:
+                send({"id": message["id"], "result": result})
 
 
 if __name__ == "__main__":

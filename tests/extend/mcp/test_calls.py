@@ -95,10 +95,10 @@ async def test_content_of_every_kind_is_given_to_the_model(tmp_path: Path) -> No
         assert result.metadata == {"server": "p", "tool": "blocks"}
 
 
-async def test_an_answer_that_is_not_of_the_protocol_is_an_error(tmp_path: Path) -> None:
+async def test_a_block_of_an_unknown_kind_is_shown_as_it_came(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        with pytest.raises(ToolFailure, match="what it sent is not of the protocol's form"):
-            await it.call("unheard")
+        result = await it.call("unheard")
+        assert '{"type":"hologram"}' in result.output
 
 
 async def test_structured_content_is_kept_and_shown_when_there_is_no_text(tmp_path: Path) -> None:

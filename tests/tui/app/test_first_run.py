@@ -192,3 +192,19 @@ async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> 
         await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.pilot.press("up")
         assert ui.ui.tab.prompt.entry.text == ""
+
+
+async def test_agents_that_are_here_too_are_named_once(tmp_path: Path) -> None:
+    def find_agents() -> dict[str, str]:
+        return {"claude": "Claude Code", "codex": "Codex"}
+
+    state = tmp_path / "state"
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="hi")]) as it:
+        async with played(it, state, size=(100, 40), find_other_agents=find_agents) as ui:
+            await ui.sees(
+                "Claude Code and Codex are in use here, too.", "codeloop import --from codex"
+            )
+        async with played(it, state, size=(100, 40), find_other_agents=find_agents) as ui:
+            await ui.type("hello", "enter")
+            await ui.until(lambda: ui.ui.tab.session is not None)
+            assert "in use here, too" not in ui.screen()

@@ -144,7 +144,7 @@ async def _change_definition(hooks: HookRunner, tool: ToolSpec, agent: str) -> T
     """
     current: JSON = {"description": tool.description, "parameters": tool.parameters}
     output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name, "agent": agent}, current)
-    return ToolSpec(tool.name, output["description"], output["parameters"])
+    return ToolSpec(tool.name, output["description"], output["parameters"], tool.origin)
 
 
 def describe_model(info: ModelInfo) -> JSON:

@@ -39,9 +39,14 @@ def load_providers() -> tuple[ProjectSettings, Providers]:
 
 def run_with_local_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
     """Open the current directory's project, run `command` on its client, and close the project."""
+    return run_in_directory(Path.cwd(), command)
+
+
+def run_in_directory(directory: Path, command: Callable[[LocalClient], Awaitable[T]]) -> T:
+    """Do as `run_with_local_client`, for the project of another directory."""
 
     async def open_and_run() -> T:
-        project = await open_project(Startup(directory=Path.cwd()))
+        project = await open_project(Startup(directory=directory))
         try:
             return await command(LocalClient(project))
         finally:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from codeloop.extend.hooks.answer_filter import keep_restrictions
-from codeloop.extend.hooks.output_types import check_output
+from codeloop.extend.hooks.output_types import check_output, keep_valid
 from codeloop.extend.hooks.timings import HookTimings, Outcome
 from codeloop.schema.bounds.extension import HOOK_ANSWER_TIME, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
@@ -172,7 +172,13 @@ class Hooks:
             # Through JSON, so that a handler in this process can't pass on other objects
             # than a program could.
             full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
-            full_answer = check_output(name, full_answer)
+            if name in handler.policy:
+                full_answer = check_output(name, full_answer)
+            else:
+                full_answer, problems = keep_valid(name, full_answer, output)
+                for problem in problems:
+                    text = f"{handler.label}: a part of its answer at {name} is left out: {problem}"
+                    self._tell_once((handler.label, name, problem), text)
             if not handler.may_allow:
                 full_answer = self._keep_restrictions(handler, name, output, full_answer)
             outcome = "answered"

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.session_inputs import PartInput
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Message, UserMessage
@@ -55,6 +56,62 @@ OUTPUT_TYPES: dict[str, dict[str, Any]] = {
     "session.start": {"context": list[str]},
     "session.stop": {"continue": str | None, "ends": bool},
 }
+
+
+# What these answer decides about an action: half an answer would decide by chance.
+_STRICT_HOOKS = frozenset(("permission.ask", "tool.execute.before"))
+
+
+def keep_valid(name: str, answer: JSON, before: JSON) -> tuple[JSON, list[str]]:
+    """Return an answer without values that are not of their types, and what was left out, by
+    fields. A part of a message is left out alone; another value stays as it was `before`.
+
+    Raises msgspec.ValidationError if nothing of it can be taken.
+    """
+    try:
+        return check_output(name, answer), []
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        if name in _STRICT_HOOKS:
+            raise
+        whole_error = error
+    kept, problems = dict(answer), list[str]()
+    if is_list(messages := kept.get("messages")):
+        kept["messages"] = [
+            _drop_parts(each, f"messages[{index}].parts", problems) if is_object(each) else each
+            for index, each in enumerate(messages)
+        ]
+    if is_list(kept.get("parts")):
+        kind = PartInput if name == "command.execute.before" else Part
+        kept = _drop_parts(kept, "parts", problems, kind)
+    for key in kept.keys() & OUTPUT_TYPES.get(name, {}).keys():
+        try:
+            # Of a prompt, its message has the ids of the parts.
+            others = {"message": kept["message"]} if key == "parts" and "message" in kept else {}
+            check_output(name, {**before, **others, key: kept[key]})
+        except (msgspec.ValidationError, KeyError, TypeError) as error:
+            problems.append(str(error))
+            kept.pop(key)
+            kept |= {key: before[key]} if key in before else {}
+    if not problems:
+        raise whole_error
+    return check_output(name, kept), problems
+
+
+def _drop_parts(message: JSON, place: str, problems: list[str], kind: Any = Part) -> JSON:
+    """Return a message, or a prompt, without parts that are none; with none left, it stays."""
+    parts = message.get("parts")
+    if not is_list(parts):
+        return message
+    kept: list[Any] = []
+    ids = {"id": "prt_0", "sessionID": "ses_0", "messageID": "msg_0"}
+    for index, part in enumerate(parts):
+        try:
+            msgspec.convert({**ids, **part} if is_object(part) else part, kind)
+        except msgspec.ValidationError as error:
+            problems.append(f"{place}[{index}]: {error}")
+        else:
+            kept.append(part)
+    return {**message, "parts": kept} if kept else message
 
 
 def check_output(name: str, output: JSON) -> JSON:

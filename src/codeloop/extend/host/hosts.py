@@ -288,7 +288,13 @@ class ExtensionHosts:
         schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
         description = escape_controls(offered_tool.description)
         return Tool(
-            offered_tool.name, description, ExternalParameters, run, NO_TRAITS, schema=schema
+            offered_tool.name,
+            description,
+            ExternalParameters,
+            run,
+            NO_TRAITS,
+            schema=schema,
+            origin=f"the extension {escape_controls(extension.name)}",
         )
 
     def get_key(self, extension: Extension) -> HostKey:

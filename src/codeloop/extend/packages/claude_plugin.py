@@ -10,7 +10,9 @@ from codeloop.config.forms.server_entries import convert_entry
 from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_fields
 from codeloop.config.sources import Layer
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
+from codeloop.extend.packages.marketplace import find_listing
 from codeloop.kit.jsonc import Document, is_list, is_object, parse_jsonc
+from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
@@ -21,8 +23,6 @@ _ROOT_REFERENCE = "${CLAUDE_PLUGIN_ROOT}"
 _UNSUPPORTED_PARTS = (
     "output-styles",
     "outputStyles",
-    ".lsp.json",
-    "lspServers",
     "monitors",
     "themes",
 )
@@ -39,13 +39,17 @@ class ClaudePlugin:
         self.files = [folder / HOOKS_FILE, folder / SERVERS_FILE]
         self.hooks: dict[str, list[JSON]] = {}
         self.servers: JSON = {}
+        self.language_servers: JSON = {}
         self._folder = folder
         self._unsupported: set[str] = set()
         self._problems: list[str] = []
-        manifest = self._read(folder / CLAUDE_MANIFEST)
+        # What a plugin's marketplace says of it counts where its own manifest says nothing.
+        manifest = {**find_listing(folder), **self._read(folder / CLAUDE_MANIFEST)}
         self._unsupported.update(
             name for name in _UNSUPPORTED_PARTS if name in names or name in manifest
         )
+        for source in (".lsp.json", *_as_list(manifest.get("lspServers"))):
+            self._add_language_servers(source)
         self._unsupported.update(
             f"{key} in {path}"
             for key in _PAGE_FOLDERS
@@ -68,7 +72,7 @@ class ClaudePlugin:
     @property
     def values(self) -> JSON:
         """The configuration that it adds."""
-        data: JSON = {"hooks": self.hooks, "mcp": self.servers}
+        data: JSON = {"hooks": self.hooks, "mcp": self.servers, "lsp": self.language_servers}
         return {name: value for name, value in data.items() if value}
 
     @property
@@ -95,6 +99,33 @@ class ClaudePlugin:
         or the contents of the file that it names.
         """
         return source if is_object(source) else self._read(self._folder / str(source))
+
+    def _add_language_servers(self, source: Any) -> None:
+        """Add those for files that no server of codeloop's table is for."""
+        entries = self._load(source)
+        if not entries:
+            return
+        known = {ending for row in load_server_rows() for ending in row.languages}
+        for name, entry in entries.items():
+            if not is_object(entry) or not isinstance(entry.get("command"), str):
+                self._problems.append(
+                    f"{self._folder}: the language server {name} is left out: it has no `command`."
+                )
+                continue
+            languages = entry.get("extensionToLanguage")
+            endings = list(languages) if is_object(languages) else []
+            if not known.issuperset(endings):
+                words = [entry["command"], *map(str, _as_list(entry.get("args")))]
+                self.language_servers[name] = {
+                    "command": _replace_root(words, self._folder),
+                    "extensions": endings,
+                    **({"env": entry["env"]} if is_object(entry.get("env")) else {}),
+                    **(
+                        {"initialization": entry["initializationOptions"]}
+                        if is_object(entry.get("initializationOptions"))
+                        else {}
+                    ),
+                }
 
     def _add_servers(self, source: Any) -> None:
         data = self._load(source)

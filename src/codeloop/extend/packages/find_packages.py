@@ -67,6 +67,7 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
                     is_foreign=is_claude,
                     is_policy=manifest.policy or is_marked_policy(entry),
                     is_claude=is_claude,
+                    prefix=manifest.name if is_claude else "",
                 )
             )
             values: JSON = {"mcp": manifest.mcp}

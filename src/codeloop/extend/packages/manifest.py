@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.extend.packages.marketplace import find_listing
 from codeloop.kit.jsonc import JsoncError, parse_jsonc
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
@@ -15,6 +16,10 @@ from codeloop.schema.wire import JSON
 
 MANIFEST = "plugin.json"
 CLAUDE_MANIFEST = ".claude-plugin/plugin.json"
+# Plugins of Claude Code may do without a manifest: these make one...
+_CLAUDE_PARTS = ("skills", "commands", "agents", "hooks/hooks.json", ".mcp.json")
+# ... unless the folder is a package of a program.
+_PROGRAM_FILES = ("package.json", "__init__.py", "plugin.py", "extension.py", "pyproject.toml")
 
 
 class Manifest(Struct, frozen=True):
@@ -39,7 +44,11 @@ class _ClaudeManifest(Struct, frozen=True):
 
 def is_claude_plugin(folder: Path) -> bool:
     """Return whether a folder is a plugin of Claude Code, and no package of ours."""
-    return (folder / CLAUDE_MANIFEST).is_file() and not (folder / MANIFEST).exists()
+    if (folder / CLAUDE_MANIFEST).is_file():
+        return not (folder / MANIFEST).exists()
+    if any((folder / name).exists() for name in (MANIFEST, *_PROGRAM_FILES)):
+        return False
+    return any((folder / name).exists() for name in _CLAUDE_PARTS) or bool(find_listing(folder))
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -54,7 +63,10 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         text = read_start(file, PAGE_BYTES.value).decode()
     except FileNotFoundError:
-        return None
+        if file.parent == folder:
+            return None
+        name = find_listing(folder).get("name")
+        return Manifest(name=name if isinstance(name, str) else folder.name)
     except (OSError, UnicodeDecodeError) as error:
         raise CodeloopError(f"{file} can't be read: {error}.") from error
     try:

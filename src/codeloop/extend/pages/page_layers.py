@@ -89,9 +89,7 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                     )
                     return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
                 if home.is_claude:
-                    layers += _read_claude_page(
-                        section, name, file, unusable, is_project=home.is_project
-                    )
+                    layers += _read_claude_page(section, name, file, unusable, home)
                     continue
                 try:
                     layers.append(_read_page(section, name, file, is_project=home.is_project))
@@ -110,9 +108,9 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
 
 
 def _read_claude_page(
-    section: str, name: str, file: Path, unusable: list[str], *, is_project: bool
+    section: str, name: str, file: Path, unusable: list[str], home: Home
 ) -> list[PageLayer]:
-    """Read a page in Claude Code's form; [] if it is not a page, or can't be used,
+    """Read a page of a home in Claude Code's form; [] if it is not a page, or can't be used,
     which is added to `unusable`.
     """
     # A README among the agents documents the folder; it is not an agent.
@@ -127,14 +125,16 @@ def _read_claude_page(
         page = (
             read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         )
-        if not is_valid_name(page.name):
-            raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
+        is_prefixed = section == "command" and home.prefix
+        page_name = f"{home.prefix}:{page.name}" if is_prefixed else page.name
+        if not is_valid_name(page_name):
+            raise FrontmatterError(f"{page_name!a} is not a valid name", 1)
         values = convert_yaml(page.values)
     except (CodeloopError, FrontmatterError, ValueError) as error:
         unusable.append(f"{ascii(str(file))[1:-1]} ({str(error).rstrip('.')})")
         return []
-    document = Document("", {section: {page.name: values}})
-    return [_make_layer(file, document, text, is_project=is_project)]
+    document = Document("", {section: {page_name: values}})
+    return [_make_layer(file, document, text, is_project=home.is_project)]
 
 
 def _make_layer(file: Path, document: Document, text: str, *, is_project: bool) -> PageLayer:

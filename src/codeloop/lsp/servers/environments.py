@@ -29,6 +29,16 @@ _OWN_FOLDERS = (".venv", "venv", "env", ".pixi/envs/default", ".conda")
 """Where tools put the environment of a project, from its folder."""
 _VERSION_FILES = (".tool-versions", "mise.toml", ".mise.toml")
 _TEXT_BYTES = 4_096
+_DIRENV_LINE = (
+    r"""(?m)^[ \t]*(?:export[ \t]+)?(?:VIRTUAL_ENV|UV_PROJECT_ENVIRONMENT|CONDA_PREFIX)=["']?([^\s"'#;]+)"""
+    r"""|^[ \t]*(?:source|\.|source_env)[ \t]+["']?([^\s"'#;]+)/bin/activate\b"""
+)
+"""A line of `.envrc` that names an environment."""
+_DIRENV_LAYOUT = r"(?m)^[ \t]*layout[ \t_]+(?:python\S*|pipenv|uv|poetry)"
+_DIRENV_NAMED = (
+    r"(?m)^[ \t]*layout[ \t_]+(pyenv|anaconda|conda|mamba|micromamba|miniconda)[ \t]+([\w.-]+)"
+)
+_POETRY_PATH = r"""(?ms)^\[virtualenvs\][^\[]*?^path[ \t]*=[ \t]*["']([^"']+)"""
 _MISSING = object()
 
 
@@ -164,15 +174,17 @@ def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[P
     home = Path(variables.get("HOME") or "/nonexistent")
     if named := variables.get("UV_PROJECT_ENVIRONMENT"):
         yield folder / named
+    yield from _list_direnv_environments(folder, home, variables)
     for name in _OWN_FOLDERS:
         yield folder / name
+    yield from sorted((folder / ".pixi/envs").glob("*"))
     # PDM writes the path of the interpreter.
     if interpreter := _read_line(folder / ".pdm-python"):
         yield Path(interpreter).parent.parent
     # Elsewhere by a hash of the project's path: poetry, hatch, pipenv. By name: conda.
     if (folder / "pyproject.toml").is_file():
         mark = _hash(os.path.normcase(os.path.realpath(folder)), 32)[:8]
-        for place in _list_poetry_folders(home, variables):
+        for place in _list_poetry_folders(folder, home, variables):
             yield from sorted(place.glob(f"*-{mark}-py*"), reverse=True)
         data = Path(variables.get("XDG_DATA_HOME") or home / ".local/share") / "hatch"
         kept = Path(variables.get("HATCH_DATA_DIR") or data) / "env/virtual"
@@ -213,7 +225,32 @@ def _list_versions(folder: Path, home: Path, variables: Mapping[str, str]) -> It
         yield from (place / "installs/python" / found[1] for place in (asdf, mise))
 
 
-def _list_poetry_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
+def _list_direnv_environments(
+    folder: Path, home: Path, variables: Mapping[str, str]
+) -> Iterator[Path]:
+    """Yield the environments that a folder's `.envrc` activates, as far as it can be read
+    without being run.
+    """
+    text = _read_text(folder / ".envrc")
+    for match in re.finditer(_DIRENV_LINE, text):
+        path = match[1] or match[2]
+        for name in ("$HOME", "${HOME}", "~"):
+            path = path.replace(name, str(home))
+        for name in ("$PWD/", "${PWD}/", "$(pwd)/"):
+            path = path.removeprefix(name)
+        if "$" not in path:
+            yield folder / path
+    if re.search(_DIRENV_LAYOUT, text):
+        yield from sorted((folder / ".direnv").glob("python-*"), reverse=True)
+    for match in re.finditer(_DIRENV_NAMED, text):
+        if match[1] == "pyenv":
+            yield Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions" / match[2]
+        else:
+            for place in _list_conda_folders(home, variables):
+                yield place / "envs" / match[2]
+
+
+def _list_poetry_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> list[Path]:
     if named := variables.get("POETRY_VIRTUALENVS_PATH"):
         return [Path(named)]
     caches = [
@@ -222,7 +259,13 @@ def _list_poetry_folders(home: Path, variables: Mapping[str, str]) -> list[Path]
     ]
     if named := variables.get("POETRY_CACHE_DIR"):
         caches.insert(0, Path(named))
-    return [cache / "virtualenvs" for cache in caches]
+    settings = Path(variables.get("XDG_CONFIG_HOME") or home / ".config") / "pypoetry/config.toml"
+    set_paths = [
+        Path(found[1].replace("{cache-dir}", str(caches[0])).replace("~", str(home)))
+        for file in (folder / "poetry.toml", settings)
+        if (found := re.search(_POETRY_PATH, _read_text(file)))
+    ]
+    return [*set_paths, *(cache / "virtualenvs" for cache in caches)]
 
 
 def _list_conda_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,9 +18,10 @@ from codeloop.model.chat import (
     ModelInfo,
     ModelRequest,
     RetryScheduled,
+    ToolSpec,
 )
 from codeloop.model.wire.rate_limits import parse_retry_after
-from codeloop.schema.errors import APIError, APIErrorData
+from codeloop.schema.errors import APIError, APIErrorData, MessageError
 from codeloop.schema.limits import (
     MODEL_ATTEMPTS,
     MODEL_BACKOFF,
@@ -27,6 +29,9 @@ from codeloop.schema.limits import (
     MODEL_REFUSED_BACKOFF,
     MODEL_WAIT,
 )
+
+if TYPE_CHECKING:
+    from codeloop.model.wrappers.refused_tools import WithoutTool
 
 # The share of a wait that is added at random, so that many clients don't retry at the same moment.
 JITTER_SHARE = 0.25
@@ -63,6 +68,8 @@ class RetryingModel:
         self._attempts = attempts
         self._sleep = sleep
         self._random = random
+        self._refused_tools: list[ToolSpec] = []
+        """Tools of others that the service does not take: requests go without them."""
 
     @property
     def info(self) -> ModelInfo:
@@ -73,6 +80,9 @@ class RetryingModel:
         """Yield the model's events. A retryable failure yields RetryScheduled,
         and the next attempt follows.
         """
+        if self._refused_tools:
+            tools = tuple(each for each in request.tools if each not in self._refused_tools)
+            request = msgspec.structs.replace(request, tools=tools)
         for attempt in range(1, self._attempts + 1):
             end, has_calls = ENDED_EARLY_EVENT, False
             async with aclosing(self._model.stream(request)) as events:
@@ -84,7 +94,15 @@ class RetryingModel:
                     yield event
             error = end.error
             if not isinstance(error, APIError) or not error.data.is_retryable:
-                yield end
+                without_tool = _leave_out_tool(request, error) if not has_calls else None
+                if without_tool is None:
+                    yield end
+                    return
+                self._refused_tools.append(without_tool.tool)
+                yield RetryScheduled(0, without_tool.message, int(time.time() * 1000), end.tokens)
+                async with aclosing(self.stream(without_tool.request)) as events:
+                    async for event in events:
+                        yield event
                 return
             # The calls may run already: another attempt would make them a second time.
             if has_calls:
@@ -119,6 +137,16 @@ class RetryingModel:
         first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
         wait = requested if requested is not None else first * 2 ** (attempt - 1)
         return min(wait * (1 + JITTER_SHARE * self._random()), MODEL_WAIT.seconds)
+
+
+def _leave_out_tool(request: ModelRequest, error: MessageError | None) -> "WithoutTool | None":
+    """Return the request without the tool that the service refused; None: it refused none."""
+    if not isinstance(error, APIError) or not request.tools:
+        return None
+    # Imported late: it is only needed after a refusal.
+    from codeloop.model.wrappers.refused_tools import leave_out_tool
+
+    return leave_out_tool(request, error)
 
 
 def _is_refused(error: APIError) -> bool:

@@ -57,6 +57,8 @@ class UiLaunch(Struct, kw_only=True):
     server: str = ""
     """The address of the server; "": the project is opened in this process."""
     command: str = "codeloop --session"
+    find_other_agents: Callable[[], dict[str, str]] = dict
+    """Returns the agents that `codeloop import --from` can take from here, with their names."""
 
     @property
     def prompt_folder(self) -> Path:

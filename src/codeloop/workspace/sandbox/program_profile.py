@@ -44,6 +44,8 @@ class ProgramProfile(Struct, frozen=True):
     network: Literal["off", "on", "hosts"] = "off"
     hosts: tuple[str, ...] = ()
     hides_project: bool = False
+    kept: tuple[Path, ...] = ()
+    """Paths in writable folders that may not change, nor appear where they are absent."""
 
 
 def widen_profile(
@@ -120,6 +122,7 @@ class ProfilePolicyMaker:
             for paths in (readable, [*readable, *named])
         )
         self._hides_project = profile.hides_project
+        self._kept = profile.kept
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 
     def _leads_out(self, path: Path) -> bool:
@@ -129,7 +132,9 @@ class ProfilePolicyMaker:
         """Return the policy. Reads the disk, outside of the project only after a change.
         `limits`: what rules deny.
         """
-        base = self._policy_maker.make_policy(replace(limits, readable=self._readable_folders))
+        base = self._policy_maker.make_policy(
+            replace(limits, readable=self._readable_folders), self._kept
+        )
         # A folder that the profile names is readable with the keys in it;
         # secrets of the project are not.
         hidden = [

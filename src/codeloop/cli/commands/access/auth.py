@@ -101,7 +101,7 @@ def login(
             answers["keyring"] = "keyring" if keyring else "file"
         if _sign_in(provider, answers):
             return
-    url = base_url or _find_provider_url(providers, provider)
+    url = base_url or find_provider_url(providers, provider)
     key = _read_key(parse_origin(url), is_interactive=is_interactive)
     why_untried = (
         _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
@@ -285,7 +285,7 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
     return key_check.reason
 
 
-def _find_provider_url(providers: Providers, provider: str) -> str:
+def find_provider_url(providers: Providers, provider: str) -> str:
     """Return the address of a provider's API.
 
     Raises ModelUnavailable if the provider is unknown or not supported, if a stored key is of no

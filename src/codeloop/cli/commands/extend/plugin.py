@@ -21,10 +21,12 @@ from codeloop.config.paths import get_plugin_name, get_plugin_path
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.packages.install import install, uninstall
 from codeloop.extend.packages.lock_file import read_lock
-from codeloop.extend.packages.manifest import MANIFEST, read_manifest
+from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, read_manifest
+from codeloop.extend.packages.marketplace import MARKETPLACE, ListedPlugin, read_marketplace
 from codeloop.extend.packages.plugin_entries import get_package_folder, parse_package_name
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.programs import find_program
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import PLUGIN_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -46,17 +48,68 @@ plugin.add_command(allow)
 
 @plugin.command()
 @click.argument("name")
+@click.argument("plugins", nargs=-1)
+@click.option("--all", "adds_all", is_flag=True, help="Add every plugin of a marketplace.")
 @click.option(
     "--project",
     "for_project",
     is_flag=True,
     help="Write it to this project's file instead of your own.",
 )
-def add(name: str, *, for_project: bool) -> None:
+def add(name: str, plugins: tuple[str, ...], *, adds_all: bool, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like,
-    or a folder (./NAME).
+    or a folder (./NAME). Of a marketplace's folder, the PLUGINS that you name.
     """
     settings = load_settings()
+    folder = get_plugin_path(name, Path.cwd(), settings.paths)
+    listed = read_marketplace(folder) if folder is not None else None
+    # A folder may be a plugin and the marketplace that lists it.
+    if (
+        folder is not None
+        and listed is not None
+        and (plugins or adds_all or not _is_plugin(folder))
+    ):
+        for each in _choose_plugins(name, listed, plugins, adds_all=adds_all):
+            _add_plugin(settings, str(each), for_project=for_project)
+        return
+    if plugins or adds_all:
+        raise UsageProblem(f"{name} is no marketplace: it has no {MARKETPLACE}.")
+    _add_plugin(settings, name, for_project=for_project)
+
+
+def _choose_plugins(
+    name: str, listed: list[ListedPlugin], wanted: Sequence[str], *, adds_all: bool
+) -> list[Path]:
+    """Return the folders of the wanted plugins of a marketplace. Raises UsageProblem."""
+    here = {each.name: each.folder for each in listed if each.folder is not None}
+    if not wanted and not adds_all:
+        names = " ".join(map(escape_controls, here))
+        raise UsageProblem(
+            f"{name} is a marketplace. Name the plugins that you want, or say --all: "
+            f"codeloop plugin add {name} PLUGIN...\nIts plugins: {names}"
+        )
+    elsewhere = {each.name: each.source for each in listed if each.folder is None}
+    for each in wanted:
+        if each in elsewhere:
+            raise UsageProblem(
+                f"{each} is not in this folder but at {elsewhere[each]}: clone that, "
+                "and add the plugin's folder there."
+            )
+        if each not in here:
+            raise UsageProblem(
+                f"{name} has no plugin {each}.{format_suggestion(find_similar(each, list(here)))}"
+            )
+    if adds_all and elsewhere:
+        click.echo(f"{len(elsewhere)} of its plugins are elsewhere and are not added.")
+    return [here[each] for each in (here if adds_all else wanted)]
+
+
+def _is_plugin(folder: Path) -> bool:
+    return (folder / MANIFEST).exists() or (folder / CLAUDE_MANIFEST).is_file()
+
+
+def _add_plugin(settings: ProjectSettings, name: str, *, for_project: bool) -> None:
+    """Install a plugin, if it is a package, and write it to the configuration."""
     if (path := get_plugin_path(name, Path.cwd(), settings.paths)) is not None:
         entry = _make_path_entry(path, name, settings, for_project=for_project)
         # An entry for a path has no version.

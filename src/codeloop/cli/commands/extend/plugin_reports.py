@@ -315,6 +315,7 @@ def _list_packages(settings: ProjectSettings) -> list[PluginRow]:
             additions = [f"{name}/" for name in _PAGE_FOLDERS if name in home.names]
             plugin = ClaudePlugin(home.path, home.names) if home.is_claude else None
             additions += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
+            additions += [f"lsp {name}" for name in (plugin.language_servers if plugin else ())]
             hooks = list(plugin.hooks) if plugin else []
             rows.append(
                 PluginRow(

@@ -6,6 +6,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,10 +19,13 @@ from codeloop.kit.text.terminal_text import escape_controls, escape_json_control
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_reports import SESSION_SHAREABLE, ShareableSession
 from codeloop.schema.api.session_requests import SESSION_IMPORT, ImportSession, SessionId
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, encode_json
+
+if TYPE_CHECKING:
+    from codeloop.app.switch.foreign_home import Program
 
 
 @click.command()
@@ -80,13 +84,41 @@ async def _export_atif(client: Client, session: Session) -> bytes:
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-def import_(file: Path) -> None:
+@click.argument(
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    required=False,
+)
+@click.option(
+    "--from",
+    "program",
+    type=click.Choice(["opencode", "claude", "codex", "pi", "gemini"]),
+    help="Take over what you have in this agent: sessions, settings, pages, keys.",
+)
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --from: its folder, where it is not in the usual place.",
+)
+@click.option("--dry-run", "is_dry", is_flag=True, help="With --from: only say what there is.")
+@click.option("--yes", "is_sure", is_flag=True, help="With --from: do not ask.")
+def import_(
+    file: Path | None, program: "Program | None", home: Path | None, is_dry: bool, is_sure: bool
+) -> None:
     """Import a session from FILE, or from stdin (-),
-    as written by `codeloop export` or `opencode export`.
+    as written by `codeloop export` or `opencode export`;
+    with --from, all that another agent has in its home.
 
     Nothing is overwritten: ids already in use are replaced by new ones.
     """
+    if (file is None) == (program is None):
+        raise UsageProblem("Name a FILE with a session, or an agent: --from claude.")
+    if program is not None:
+        from codeloop.cli.commands.sessions.import_home import import_home
+
+        import_home(program, home, is_dry=is_dry, is_sure=is_sure)
+        return
+    assert file is not None
     document = read_document(file)
     request = ImportSession(info=document.get("info"), messages=document.get("messages"))
     result = run_with_client(lambda client: client.call(SESSION_IMPORT, request))

@@ -1,5 +1,6 @@
 """Derives a hook's decision from its exit code, its JSON output, or the verdict of a model."""
 
+import re
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -13,6 +14,31 @@ from codeloop.schema.wire import JSON, Wire, decode_json
 _REFUSAL_CODE = 2
 # The message of a failed hook is one line for the user, so its output is cut.
 _MAX_OUTPUT_CHARS = 300
+
+
+_START_FAILURES = re.compile(
+    r"""
+      ^\S*python[\d.]*:\ can't\ open\ file\ .*
+    | ^\S*sh:\ 0:\ (?:cannot|can't)\ open\ .*
+    | ^\S+:\ (?:line\ )?\d+:\ (?i:syntax\ error).*
+    | ^Can't\ open\ perl\ script\ .*
+    # uv and uvx: what they can't download or resolve, and options that they don't take.
+    | ^(?:error:\ |\s*\u00d7\ )(?:Failed\ to|Could\ not|No\ solution|No\ interpreter|Request\ failed|Unable\ to).*
+    | ^error:\ (?:unexpected\ argument|unrecognized\ subcommand|the\ argument|a\ value\ is\ required).*
+    | ^make(?:\[\d+\])?:\ \*\*\*\ No\ (?:rule|targets).*
+    # What argparse and click say to arguments that the program does not take.
+    | ^\S+:\ error:\ (?:unrecognized\ arguments|the\ following\ arguments\ are\ required|argument\ ).*
+    | ^Error:\ (?:No\ such\ (?:option|command)|Missing\ (?:argument|option)|Got\ unexpected).*
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""What shells, interpreters and runners print when they end with 2 before the script has begun."""
+
+
+def find_start_failure(errors: str) -> str:
+    """Return the line that says that a hook's program could not start; "" if none does."""
+    found = _START_FAILURES.search(errors)
+    return found[0].strip() if found is not None else ""
 
 
 class EventOutput(Wire):
@@ -56,11 +82,16 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     """Derive a decision from a hook's exit code and output.
     `is_context`: output that is not JSON goes to the model.
 
-    Raises HookFailed: the exit code is neither 0 nor 2, or the JSON is invalid.
+    Raises HookFailed: the exit code is neither 0 nor 2, the program could not start,
+    or the JSON is invalid.
     """
-    text = output.decode("utf-8", "replace").strip()
+    text = output.decode("utf-8", "replace").lstrip("\ufeff").strip()
     # Programs colour their errors; the model and the user get plain text.
     errors = to_plain_text(errors).text.strip()
+    if code == _REFUSAL_CODE and (why := find_start_failure(errors)):
+        raise HookFailed(
+            f"its program could not start, so it has decided nothing: {why[:_MAX_OUTPUT_CHARS]}"
+        )
     if code == _REFUSAL_CODE:
         return HookDecision(refusal_reason=errors or text or "The hook gave no reason.")
     if code != 0:

@@ -13,18 +13,18 @@ from codeloop.shell.analysis import analyse
 
 # Matches `Bash` and `Bash(git *)`.
 _CONDITION = r"(?s)([^()\s]+?)(?:\((.*)\))?"
-# Matches `Bash` and `Edit|Write`: names, not a regular expression.
-_PLAIN_MATCHER = r"[\w-]+(?:\|[\w-]+)*"
+# Matches `Bash`, `Edit|Write`, `Edit | Write` and `Bash,PowerShell`: names, no expression.
+_PLAIN_MATCHER = r"\s*[\w-]+(?:\s*[|,]\s*[\w-]+)*\s*"
 
 
 def matches_name(matcher: str, names: Iterable[str]) -> bool:
-    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`,
-    or a regular expression.
+    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`
+    or `A, B`, or a regular expression.
     """
     if matcher.strip() in {"", "*"}:
         return True
     if re.fullmatch(_PLAIN_MATCHER, matcher):
-        return not set(matcher.split("|")).isdisjoint(names)
+        return not set(re.split(r"\s*[|,]\s*", matcher.strip())).isdisjoint(names)
     expression = _compile_matcher(matcher)
     return any(
         expression.fullmatch(name) if expression is not None else name == matcher for name in names

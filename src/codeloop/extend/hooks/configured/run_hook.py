@@ -24,7 +24,7 @@ from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
 from codeloop.schema.config import HookConfig, ProgramSandboxConfig
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_command import find_shell
@@ -44,6 +44,22 @@ EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt, the event's JSON replaces this."""
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
+# What is in Claude Code's folder and is no log: it makes programs do something.
+_CLAUDE_SETTINGS = (
+    "settings.json",
+    "settings.local.json",
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "hooks",
+    "keybindings.json",
+    "output-styles",
+    "plugins",
+    "rules",
+    "skills",
+    "workflows",
+    ".credentials.json",
+)
 _VARIABLE_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
@@ -230,7 +246,24 @@ def _make_profile(
         network="on",
         hides_project=row.may_allow,
     )
+    profile = _open_written_folders(profile, scope)
     return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
+
+
+def _open_written_folders(profile: ProgramProfile, scope: HookScope) -> ProgramProfile:
+    """Return a profile of a user's hook that may also write what such hooks write: the files of a
+    trusted project, as formatters do, and logs in Claude Code's folder.
+    """
+    workspace = scope.workspace
+    if profile.hides_project or not scope.is_trusted:
+        return profile
+    logs = Path(workspace.environment.get("HOME") or "/nonexistent") / ".claude"
+    folders = dict.fromkeys((workspace.root, workspace.directory, logs))
+    return replace(
+        profile,
+        writable=(*profile.writable, *(each for each in folders if each.is_dir())),
+        kept=tuple(logs / name for name in _CLAUDE_SETTINGS),
+    )
 
 
 async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:

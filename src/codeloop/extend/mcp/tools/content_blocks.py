@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import FilePart
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, bound_depth
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.files.image import ImageRefused, fit_image
@@ -27,8 +28,9 @@ def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> 
     structured: Any = data.get("structuredContent")
     if structured is not None:
         metadata = {**metadata, "structured": structured}
-        if not texts:
-            texts = [msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()]
+        if not _is_told(structured, texts):
+            shown = msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()
+            texts.append(shown)
     output = "\n".join(texts) or ("(no text)" if files else "(no output)")
     result = ToolResult(title, output, metadata, tuple(files))
     if data.get("isError"):
@@ -36,6 +38,30 @@ def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> 
         cut = truncate_output(result, ctx.workspace.scratch)
         raise ToolFailure(f"The server says that the call failed: {cut.output}", cut.metadata)
     return result
+
+
+def _is_told(structured: Any, texts: list[str]) -> bool:
+    """Return whether texts say all of a structured result: as JSON, whole or an item each,
+    or as the plain text that it is.
+    """
+    # SDKs wrap what is no object by itself in an object of one key.
+    values: list[Any] = [structured]
+    if is_object(structured) and len(structured) == 1:
+        values += structured.values()
+    told = [_read_json(text) for text in texts]
+    whole = _read_json("\n".join(texts))
+    return any(
+        value == whole or value in told or (is_list(value) and value != [] and value == told)
+        for value in values
+    )
+
+
+def _read_json(text: str) -> Any:
+    """Return the value of a JSON text; of any other text itself."""
+    try:
+        return bound_depth(msgspec.json.decode)(text.encode("utf-8", "replace"))
+    except DECODE_ERRORS:
+        return text
 
 
 def convert_blocks(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:

@@ -131,7 +131,15 @@ def _make_server_tool(table: McpTable, tool: ServerTool) -> Tool:
 
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(tool.listed.schema)}
     traits = Traits(concurrent=tool.listed.read_only)
-    return Tool(tool.name, describe_tool(tool), ExternalParameters, run, traits, schema=schema)
+    return Tool(
+        tool.name,
+        describe_tool(tool),
+        ExternalParameters,
+        run,
+        traits,
+        schema=schema,
+        origin=f"the MCP server {escape_controls(tool.server)}",
+    )
 
 
 def _make_search_tool(table: McpTable) -> Tool:

@@ -22,6 +22,8 @@ from codeloop.schema.wire import JSON
 if TYPE_CHECKING:
     from mcp import Client
 
+# What is left out of lists is told to the user by name; a faulty list may be long.
+_MAX_PROBLEMS = 20
 _LIST_NAMES = {
     "tools": "tools",
     "resources": "resources",
@@ -30,9 +32,9 @@ _LIST_NAMES = {
 }
 
 
-async def _fetch_listing(client: "Client", transport: str) -> Listing:
+async def _fetch_listing(client: "Client", transport: str, left_out: list[str]) -> Listing:
     """Return everything that a server offers. A list that it advertises but does
-    not provide is left out.
+    not provide is left out. `left_out`: filled with what is left out of its answers.
 
     Raises what a request raises, and CodeloopError when it gives none of them.
     """
@@ -48,6 +50,7 @@ async def _fetch_listing(client: "Client", transport: str) -> Listing:
     if capabilities.prompts:
         requests["prompts"] = client.list_prompts
     errors: dict[str, Exception] = {}
+    left_out.clear()
     items = await asyncio.gather(
         *(_fetch_pages(request, name, errors) for name, request in requests.items())
     )
@@ -58,6 +61,7 @@ async def _fetch_listing(client: "Client", transport: str) -> Listing:
     ]
     if errors and len(errors) == len(requests):
         raise CodeloopError(problems[0]) from next(iter(errors.values()))
+    problems += dict.fromkeys(left_out)
     tools = lists.get("tools", [])
     task_tools = [tool["name"] for tool in tools if _needs_task(tool)]
     problems += [
@@ -177,6 +181,12 @@ class ServerConnection:
         self._changes: ChangeStream | None = None
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        self._left_out: list[str] = []
+
+    def note_problem(self, problem: str) -> None:
+        """Note that something in the server's lists can't be used, and why; not without a bound."""
+        if len(self._left_out) < _MAX_PROBLEMS:
+            self._left_out.append(problem)
 
     async def open(self, seconds: float) -> Listing | None:
         """Start or reach the server and return its listing;
@@ -301,7 +311,7 @@ class ServerConnection:
         if self._client is None:
             raise CodeloopError(self.end_reason or "it is not connected")
         async with asyncio.timeout(self._listing_seconds):
-            return await _fetch_listing(self._client, self.transport)
+            return await _fetch_listing(self._client, self.transport, self._left_out)
 
     async def _hold_open(self, future: "asyncio.Future[Listing]") -> None:
         """Hold the connection from its opening to its end, in one task."""
@@ -310,7 +320,7 @@ class ServerConnection:
                 is_listed = False
                 try:
                     async with asyncio.timeout(self._listing_seconds):
-                        listing = await _fetch_listing(client, self.transport)
+                        listing = await _fetch_listing(client, self.transport, self._left_out)
                     is_listed = True
                 finally:
                     if not is_listed:

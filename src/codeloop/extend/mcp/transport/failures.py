@@ -1,7 +1,8 @@
 """The errors of MCP servers, and their descriptions in one line for the user or the model."""
 
 import sys
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.schema.errors import CodeloopError
 
@@ -73,10 +74,18 @@ def describe_error(error: BaseException | None) -> str:
             return f"{host} can't be reached: {root_cause or type(root_cause).__name__}"
         # By name: importing pydantic only to compare a class would take long.
         case ValueError() if type(root_cause).__name__ == "ValidationError":
-            return "what it sent is not of the protocol's form"
+            return f"what it sent is not of the protocol's form{_name_field(root_cause)}"
         case _:
             text = str(root_cause).strip().partition("\n")[0]
             return text or type(root_cause).__name__
+
+
+def _name_field(error: ValueError) -> str:
+    """Return the first field that a validation found wrong, in brackets; "" if none is known."""
+    list_errors: Callable[[], list[dict[str, Any]]] | None = getattr(error, "errors", None)
+    errors = list_errors() if list_errors is not None else []
+    path: tuple[Any, ...] = errors[0].get("loc", ()) if errors else ()
+    return f" (at {'.'.join(map(str, path))})" if path else ""
 
 
 def _find_unreachable_host(error: Exception) -> str:

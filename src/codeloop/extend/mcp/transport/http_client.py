@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from codeloop.extend.mcp.transport.failures import SignInNeeded
+from codeloop.extend.mcp.transport.repair_messages import repair_body
 from codeloop.net.address import classify_non_public, resolve_host
 from codeloop.net.errors import NetworkError
 from codeloop.net.hosts import require_reachable
@@ -42,10 +43,11 @@ def make_http_client(
             raise SignInNeeded(
                 f"it answered {response.status_code} {response.reason_phrase}: check its `headers`"
             )
-        _limit_size(response)
+        _shape_body(response)
 
     return httpx2.AsyncClient(
-        headers=dict(headers),
+        # Messages are repaired as they come, which compressed data can't be.
+        headers={"Accept-Encoding": "identity", **headers},
         auth=auth,
         transport=_make_host_transport(server_url),
         # Reading has no limit here: an event stream may be silent for long,
@@ -127,28 +129,60 @@ def _make_host_transport(server_url: str) -> "httpx2.AsyncBaseTransport":
     return ByHost()
 
 
-def _limit_size(response: "httpx2.Response") -> None:
-    """Limit the size of a response; in event streams, of each event."""
+def _shape_body(response: "httpx2.Response") -> None:
+    """Bound the size of a response, and repair its messages: the whole body,
+    or each event of a stream, which the package bounds.
+    """
     import httpx2
 
     stream = response.stream
-    is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-    # A stream of events has no end; the package bounds each event.
-    if is_events or not isinstance(stream, httpx2.AsyncByteStream):
+    kind = response.headers.get("content-type", "").lower()
+    if not isinstance(stream, httpx2.AsyncByteStream):
         return
+    is_repaired = "content-encoding" not in response.headers
 
-    class Bounded(httpx2.AsyncByteStream):
+    class Shaped(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncGenerator[bytes]:
-            size = 0
+            if kind.startswith("text/event-stream"):
+                async for line in _read_lines(stream):
+                    yield _repair_event_line(line) if is_repaired else line
+                return
+            body = bytearray()
             async for chunk in stream:
-                size += len(chunk)
-                if size > MCP_MESSAGE.value:
+                body += chunk
+                if len(body) > MCP_MESSAGE.value:
                     raise httpx2.ReadError(
                         f"it sent a message of more than {MCP_MESSAGE.value:,} bytes"
                     )
-                yield chunk
+            is_json = kind.startswith("application/json") and is_repaired
+            yield repair_body(bytes(body)) if is_json else bytes(body)
 
         async def aclose(self) -> None:
             await stream.aclose()
 
-    response.stream = Bounded()
+    response.stream = Shaped()
+
+
+async def _read_lines(stream: "httpx2.AsyncByteStream") -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream with their ends; very long ones as they come."""
+    rest = b""
+    async for chunk in stream:
+        *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
+        # The end of a line may be cut between its two characters.
+        if rest.endswith(b"\n"):
+            lines, rest = [*lines, rest], b""
+        for line in lines:
+            yield line
+        if len(rest) > MCP_MESSAGE.value:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest
+
+
+def _repair_event_line(line: bytes) -> bytes:
+    if not line.startswith(b"data:"):
+        return line
+    data = line[len(b"data:") :].rstrip(b"\r\n")
+    repaired = repair_body(data)
+    return line if repaired == data else b"data: " + repaired + b"\n"

@@ -25,12 +25,14 @@ from codeloop.extend.mcp.transport.failures import (
     find_cause,
 )
 from codeloop.extend.mcp.transport.http_client import make_http_client
+from codeloop.extend.mcp.transport.repair_messages import repair_message
 from codeloop.extend.mcp.transport.server_launch import (
     ServerLaunch,
     ServerProject,
     make_project_launch,
     make_user_launch,
 )
+from codeloop.extend.mcp.transport.shaped_streams import shape_messages
 from codeloop.kit.program import MessageTooLong, Program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_DOWNLOAD, MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
@@ -40,14 +42,10 @@ from codeloop.workspace.process.program_sandboxes import ProgramSandbox, Program
 from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     import httpx2
     from mcp import Client
     from mcp.client._transport import Transport, TransportStreams
-    from mcp.shared._stream_protocols import WriteStream
-    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
 
 # Bytes of a line that is not a message; the log gets the start of it.
 _MAX_SHOWN_BYTES = 500
@@ -72,7 +70,6 @@ async def open_stdio(
     """
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
     # No buffer: a server that sends faster than we read has to wait.
     to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -82,13 +79,8 @@ async def open_stdio(
         why = ""
         try:
             async for line in program.read_lines(MCP_MESSAGE.value):
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    if line.strip():
-                        log.add_line(
-                            f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]"
-                        )
+                message = _read_message(line, log)
+                if message is None:
                     continue
                 await to_session.send(SessionMessage(message))
         except MessageTooLong as error:
@@ -124,6 +116,24 @@ async def open_stdio(
         await asyncio.wait({reading, writing})
         from_session.close()
         to_session.close()
+
+
+def _read_message(line: bytes, log: ProgramLog) -> "JSONRPCMessage | None":
+    """Return the message in a line of a server; None: there is none in it, which the log tells."""
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        if not line.strip():
+            return None
+    repaired = repair_message(line)
+    about = "not a message" if repaired is None else "not quite a message"
+    log.add_line(f"[{about} on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
+    try:
+        return jsonrpc_message_adapter.validate_python(repaired, by_name=False)
+    except ValueError:
+        return None
 
 
 async def _start_server(
@@ -162,44 +172,6 @@ def open_sse(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
         return http_client
 
     return sse_client(url, httpx_client_factory=reuse_client)
-
-
-@asynccontextmanager
-async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
-    """Use a transport, offering this protocol version: the package itself
-    offers only the latest.
-    """
-    async with transport as (read_stream, write_stream):
-        yield read_stream, _VersionWriter(write_stream, version)
-
-
-class _VersionWriter:
-    """A stream of outgoing messages that sets the protocol version in `initialize`."""
-
-    def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
-        self._stream = stream
-        self._version = version
-
-    async def send(self, item: "SessionMessage", /) -> None:
-        params: JSON | None = getattr(item.message, "params", None)
-        if getattr(item.message, "method", "") == "initialize" and params is not None:
-            params["protocolVersion"] = self._version
-        await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> "Self":
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: "TracebackType | None",
-    ) -> bool | None:
-        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
 # Servers that speak only the older HTTP transport answer a request of the newer
@@ -351,7 +323,7 @@ async def _open_local(
     try:
         await asyncio.to_thread(_import_package)
         async with _make_client(
-            open_stdio(program, target.log, connection.end), target, mode
+            open_stdio(program, target.log, connection.end), target, mode, connection
         ) as client:
             yield client
     finally:
@@ -376,26 +348,34 @@ async def _open_remote(
         config.url, config.headers, dependencies.make_auth(target.definition), note_status
     )
     if transport == "sse":
-        async with _make_client(open_sse(config.url, http_client), target, mode) as client:
+        async with _make_client(
+            open_sse(config.url, http_client), target, mode, connection
+        ) as client:
             yield client
         return
     async with (
         http_client,
-        _make_client(open_http(config.url, http_client), target, mode) as client,
+        _make_client(open_http(config.url, http_client), target, mode, connection) as client,
     ):
         yield client
 
 
-def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
+def _make_client(
+    transport: "Transport", target: ServerTarget, mode: str, connection: ServerConnection
+) -> "Client":
     from mcp import Client
     from mcp_types import Implementation
 
     about = Implementation(name="codeloop", version=__version__)
     version = target.config.protocol
-    if mode == "legacy" and version is not None and version.startswith(HANDSHAKE_VERSIONS):
-        transport = offer_version(transport, version)
+    is_old = mode == "legacy" and (version or "").startswith(HANDSHAKE_VERSIONS)
     return Client(
-        transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks
+        shape_messages(transport, version if is_old else None, connection.note_problem),
+        client_info=about,
+        mode=mode,
+        cache=None,
+        log_level="info",
+        **target.callbacks,
     )
 
 

@@ -84,6 +84,7 @@ async def _welcome(ui: Ui) -> None:
         _announce_server(ui, server)
     if ui.tab.session is None:
         await _offer_tour(ui)
+    _offer_import(ui)
 
 
 _TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
@@ -114,6 +115,22 @@ def _announce_server(ui: Ui, server: str) -> None:
     model = ui.choices.resolve_model(ui.tab)
     if model is not None and _record_first_time(ui.launch.state_folder / "local-server"):
         ui.say(_LOCAL_SERVER_NOTE.format(server=server, model=one_line(model.model_id, 60)))
+
+
+def _offer_import(ui: Ui) -> None:
+    """Say once that what the user has in other agents can be taken over."""
+    marker = ui.launch.state_folder / "other-agents"
+    if marker.exists():
+        return
+    agents = ui.launch.find_other_agents()
+    if agents and _record_first_time(marker):
+        *others, last = agents.values()
+        names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        lines = [
+            f"{names} in use here, too. What you have there can be taken over; nothing is yet:"
+        ]
+        lines += [f"  codeloop import --from {agent}" for agent in agents]
+        ui.say("\n".join([*lines, "shows it first, and asks. This notice is shown once."]))
 
 
 async def _offer_tour(ui: Ui) -> None:

@@ -1,0 +1,1 @@
+"""Reads the stored sessions of other agents, each in the form of its program."""
