@@ -47,6 +47,12 @@ NESTED_REPOSITORIES = Limit(
 DENIED_ENTRIES = Limit(
     "sandbox.denied", 10_000, "count", "entries of a project in which denied files are looked for"
 )
+FILTERED_OBJECTS = Limit(
+    "sandbox.filtered",
+    1_000_000_000,
+    "bytes",
+    "packed objects; of larger repositories commands can read what hidden tracked files held",
+)
 SANDBOX_STRAYED = Limit(
     "sandbox.strayed",
     2_000,

@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
@@ -57,6 +58,9 @@ from codeloop.workspace.git.private.units import (
     remove_locks,
 )
 
+if TYPE_CHECKING:
+    from codeloop.workspace.git.private.hidden_content import HiddenContent
+
 BASE_NAME = "base.json"
 """The file beside a private folder that says how the two were when they were last made equal."""
 _CONFIG_BYTES = 256 * 1024
@@ -93,6 +97,8 @@ class PrivateGitFolder:
         """Whether something waits until no command runs, and what they made was looked through."""
         self.granted: tuple[str, ...] = ()
         """Paths below it that commands may change here, although others may not."""
+        self.content: HiddenContent | None = None
+        """What keeps tracked files from commands, if they may not read some."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -144,6 +150,8 @@ class PrivateGitFolder:
             if is_idle:
                 remove_locks(private, units)
             units = [unit for unit in units if not self._linked_trees.drop_removed(carrier, unit)]
+            if self.content is not None:
+                carrier.notes += self.content.refresh(real, units)
             for unit in units:
                 self._prepare_unit(carrier, unit)
             carrier.notes += self._describe_new_modules(private)
@@ -171,6 +179,8 @@ class PrivateGitFolder:
                 LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
                 self._carry_files(carrier, unit)
                 carrier.notes += refs.notes
+            if self.content is not None:
+                carrier.notes += self.content.refresh(real, units)
             self._base.save()
             self.has_waiting = carrier.has_waiting
             # Times from before anything was read: they hold only if nothing was written since.
@@ -216,7 +226,9 @@ class PrivateGitFolder:
             with suppress(OSError):
                 private.remove(f"{unit.path}{name}")
         alternates = f"{unit.path}objects/info/alternates"
-        lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
+        lines = [f"../{SHOWN_FOLDER}/objects"]
+        if self.content is None or self.content.find_objects(unit.path) is None:
+            lines += _list_alternates(self.real / unit.path / "objects")
         text = os.fsencode("".join(f"{line}\n" for line in lines))
         with suppress(OSError):
             if (
@@ -289,6 +301,7 @@ class PrivateGitFolder:
             carrier.take_over(f"{top}{name}")
         if not unit.has_tree:
             return
+        index_file = self.content.make_index_file(top) if self.content is not None else INDEX_FILE
         if unit.is_main:
             correct_shallow(carrier, f"{top}{SHALLOW_NAME}", self._bind_git(unit))
             names |= SHARED_FILES
@@ -324,7 +337,7 @@ class PrivateGitFolder:
                 carrier.real.remove_folder(f"{top}{folder}")
             if had_files or carrier.is_idle:
                 carrier.private.remove_folder(f"{top}{folder}")
-        carrier.carry(f"{top}index", INDEX_FILE)
+        carrier.carry(f"{top}index", index_file)
 
     def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
         """Check a HEAD: it names a branch, or a commit that is there.
@@ -359,7 +372,10 @@ class PrivateGitFolder:
         """
         private = OpenFolder(self.private)
         try:
-            return list_mounts(self.real, private, self._base.roots, self.granted)
+            if self.content is None:
+                return list_mounts(self.real, private, self._base.roots, self.granted)
+            find_objects = self.content.find_objects
+            return list_mounts(self.real, private, self._base.roots, self.granted, find_objects)
         finally:
             private.close()
 
