@@ -44,6 +44,7 @@ from codeloop.workspace.git.private.refs import (
     ReadRefs,
     RefCarrier,
     RefChange,
+    Refs,
     list_outdated,
     read_refs,
     write_private_refs,
@@ -282,11 +283,14 @@ class PrivateGitFolder:
         is_equal = (
             current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
         )
+        seen: Refs | None = real.refs
         if not is_equal or base is None:
             carrier.has_written = True
-            is_equal = write_private_refs(carrier.private, unit.path, current, real)
+            seen = write_private_refs(
+                carrier.private, unit.path, current, real, is_new=base is None and not current.refs
+            )
         # Where the real ones could not be written, they count as changed the next time.
-        self._base.refs[unit.path] = real.refs if is_equal else current.refs
+        self._base.refs[unit.path] = current.refs if seen is None else seen
         return changes
 
     def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
@@ -337,7 +341,8 @@ class PrivateGitFolder:
                 carrier.real.remove_folder(f"{top}{folder}")
             if had_files or carrier.is_idle:
                 carrier.private.remove_folder(f"{top}{folder}")
-        carrier.carry(f"{top}index", index_file)
+        check = partial(self._check_index, carrier, unit)
+        carrier.carry(f"{top}index", index_file._replace(check=check))
 
     def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
         """Check a HEAD: it names a branch, or a commit that is there.
@@ -351,16 +356,21 @@ class PrivateGitFolder:
             or any(commit in refs.values() for refs in self._base.refs.values())
         ):
             return head
-        main = (
-            unit
-            if unit.is_main
-            else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
-        )
+        main = _find_main(unit)
         if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]):
             return head
         if not carrier.is_idle:
             raise FileExistsError(f"{unit.path}HEAD")
         return None
+
+    def _check_index(self, carrier: Carrier, unit: Unit, data: bytes, real: bytes) -> bytes | None:
+        """Check an index, and carry the objects that a command has made since the others were
+        carried: it may name them.
+        """
+        main = _find_main(unit)
+        git = self._bind_git(main)
+        carry_objects(carrier.real, carrier.private, main.path, git, is_idle=carrier.is_idle)
+        return INDEX_FILE.check(data, real)
 
     def remove(self) -> None:
         """Remove the private folder, after `synchronise`. Raises OSError."""
@@ -381,6 +391,13 @@ class PrivateGitFolder:
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")
+
+
+def _find_main(unit: Unit) -> Unit:
+    """Return the git folder that has the objects of another one, or of itself."""
+    if unit.is_main:
+        return unit
+    return Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
 
 
 def remove_private_folder(place: Path) -> None:
