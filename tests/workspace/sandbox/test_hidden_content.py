@@ -136,8 +136,10 @@ LOSING = (
 )
 
 
-async def test_no_command_commits_a_hidden_file_as_empty(repo: Attacked) -> None:
+@pytest.mark.parametrize("form", ["", "--index-version 4", "--split-index", "--untracked-cache"])
+async def test_no_command_commits_a_hidden_file_as_empty(repo: Attacked, form: str) -> None:
     root = repo.root
+    git(root, "update-index", *form.split())
     write(root, "secret.txt", SECRETS[1])
     for line in LOSING:
         result = await run(repo, line, "secret.txt")

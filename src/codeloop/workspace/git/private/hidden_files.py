@@ -36,14 +36,17 @@ class HiddenFiles(NamedTuple):
         """Return an index in which git takes the hidden files for unchanged, whatever it sees of
         them. Raises OSError.
         """
-        paths = set(self._list_tracked(data)) - _list_marked(data)
-        return self._change_index(data, sorted(paths), "--skip-worktree")
+        tracked, marked = self._read_entries(data)
+        return self._change_index(data, sorted(tracked - marked), "--skip-worktree")
 
     def unmark(self, data: bytes, real: bytes) -> bytes:
         """Return an index without the marks that `mark` has made. `real`: the one that
         was marked. Raises OSError.
         """
-        paths = set(self._list_tracked(data)) & _list_marked(data) - _list_marked(real)
+        tracked, marked = self._read_entries(data)
+        paths = tracked & marked
+        if paths and real:
+            paths -= self._read_entries(real)[1]
         return self._change_index(data, sorted(paths), "--no-skip-worktree")
 
     def holds(self, path: bytes) -> bool:
@@ -51,36 +54,44 @@ class HiddenFiles(NamedTuple):
         names = tuple(map(os.fsencode, self.names))
         return path in names or path.startswith(tuple(name + b"/" for name in names))
 
-    def _list_tracked(self, data: bytes) -> list[bytes]:
+    def _read_entries(self, data: bytes) -> tuple[set[bytes], set[bytes]]:
+        """Return the hidden files that an index names, and all files that git does not compare
+        with it; nothing of what is not an index.
+        """
         try:
-            paths = read_index(data).paths
+            content = read_index(data)
         except (ValueError, IndexError):
-            return []
+            return set(), set()
+        if content.is_split:
+            # The other file has the rest.
+            with self._open_index(data) as (git, variables):
+                rows = git.run(("ls-files", "-v", "-z"), variables=variables).split(b"\0")
+            paths = [row[2:] for row in rows]
+            marked = {row[2:] for row in rows if row[:1] == b"S" or row[:1].islower()}
+        else:
+            paths, marked = content.paths, set(content.hidden)
         names = tuple(map(os.fsencode, self.names))
         folders = tuple(name + b"/" for name in names)
-        return [path for path in paths if path in names or path.startswith(folders)]
+        return {path for path in paths if path in names or path.startswith(folders)}, marked
 
     def _change_index(self, data: bytes, paths: Sequence[bytes], option: str) -> bytes:
         if not paths:
             return data
-        with tempfile.TemporaryDirectory(prefix="codeloop-index-") as folder:
+        rows = b"".join(path + b"\0" for path in paths)
+        with self._open_index(data) as (git, variables):
+            git.run(("update-index", "-z", option, "--stdin"), rows, variables)
+            return Path(variables["GIT_INDEX_FILE"]).read_bytes()
+
+    @contextmanager
+    def _open_index(self, data: bytes) -> "Generator[tuple[ReadingGit, dict[str, str]]]":
+        """Yield git, and the variables that lead it to a copy of an index."""
+        with (
+            tempfile.TemporaryDirectory(prefix="codeloop-index-") as folder,
+            open_reading_git(self.folder) as git,
+        ):
             index = Path(folder, "index")
             index.write_bytes(data)
-            with open_reading_git(self.folder) as git:
-                git.run(
-                    ("update-index", "-z", option, "--stdin"),
-                    b"".join(path + b"\0" for path in paths),
-                    {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": folder},
-                )
-            return index.read_bytes()
-
-
-def _list_marked(data: bytes) -> set[bytes]:
-    """Return the files of an index that git does not compare with it."""
-    try:
-        return set(read_index(data).hidden)
-    except (ValueError, IndexError):
-        return set()
+            yield git, {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": folder}
 
 
 class ReadingGit(NamedTuple):
