@@ -3,21 +3,18 @@ these alone, and objects without their contents.
 """
 
 import os
-import subprocess
-import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.git import make_git_call
-from codeloop.kit.git.own_folder import UnusableRepository, open_own_folder, read_real_folder
 from codeloop.kit.git.settings import read_file_settings
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.schema.limits import VCS_TIME
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import read_pointer
 from codeloop.workspace.git.private.names import SHARED_INDEX_PREFIX, read_index
+from codeloop.workspace.git.private.own_git import ReadingGit, open_reading_git
 from codeloop.workspace.git.private.units import Unit, list_units
 
 _INDEX_BYTES = 1024 * 1024 * 1024
@@ -83,56 +80,15 @@ class HiddenFiles(NamedTuple):
             return Path(variables["GIT_INDEX_FILE"]).read_bytes()
 
     @contextmanager
-    def _open_index(self, data: bytes) -> "Generator[tuple[ReadingGit, dict[str, str]]]":
+    def _open_index(self, data: bytes) -> Generator[tuple[ReadingGit, dict[str, str]]]:
         """Yield git, and the variables that lead it to a copy of an index."""
         with (
-            tempfile.TemporaryDirectory(prefix="codeloop-index-") as folder,
+            temporary_folder("codeloop-index-") as folder,
             open_reading_git(self.folder) as git,
         ):
-            index = Path(folder, "index")
+            index = folder / "index"
             index.write_bytes(data)
-            yield git, {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": folder}
-
-
-class ReadingGit(NamedTuple):
-    """Git for a real git folder, which it only reads. `path`: the folder of ours that it uses."""
-
-    path: Path
-
-    def run(
-        self,
-        arguments: Sequence[str],
-        data: bytes = b"",
-        variables: dict[str, str] | None = None,
-        seconds: float = VCS_TIME.seconds,
-    ) -> bytes:
-        """Run git with `data` as its input. Returns its output. Raises OSError if it fails."""
-        call = make_git_call(self.path, *arguments, environment=os.environ)
-        try:
-            ended = subprocess.run(
-                call.command,
-                check=False,
-                capture_output=True,
-                env={**call.environment, **(variables or {})},
-                input=data,
-                timeout=seconds,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OSError(0, f"git took longer than {seconds:.0f} s") from error
-        if ended.returncode:
-            reason = " ".join(ended.stderr.decode("utf-8", "replace").split()[-20:])
-            raise OSError(0, f"git {arguments[0]}: {reason}")
-        return ended.stdout
-
-
-@contextmanager
-def open_reading_git(real: Path) -> Generator[ReadingGit]:
-    """Yield git for a real git folder. Raises OSError."""
-    try:
-        with open_own_folder(read_real_folder(real, os.environ), os.environ) as folder:
-            yield ReadingGit(folder)
-    except UnusableRepository as error:
-        raise OSError(0, str(error)) from error
+            yield git, {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
 
 
 def find_hidden_files(

@@ -98,8 +98,8 @@ class PrivateGitFolder:
         """Whether something waits until no command runs, and what they made was looked through."""
         self.granted: tuple[str, ...] = ()
         """Paths below it that commands may change here, although others may not."""
+        # What keeps tracked files from commands, if they may not read some.
         self.content: HiddenContent | None = None
-        """What keeps tracked files from commands, if they may not read some."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -382,9 +382,7 @@ class PrivateGitFolder:
         """
         private = OpenFolder(self.private)
         try:
-            if self.content is None:
-                return list_mounts(self.real, private, self._base.roots, self.granted)
-            find_objects = self.content.find_objects
+            find_objects = self.content.find_objects if self.content is not None else None
             return list_mounts(self.real, private, self._base.roots, self.granted, find_objects)
         finally:
             private.close()

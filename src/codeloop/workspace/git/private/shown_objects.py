@@ -18,7 +18,8 @@ from codeloop.kit.small_files import (
     read_start_or_empty,
     write_atomically,
 )
-from codeloop.workspace.git.private.hidden_files import HiddenFiles, ReadingGit, open_reading_git
+from codeloop.workspace.git.private.hidden_files import HiddenFiles
+from codeloop.workspace.git.private.own_git import ReadingGit, open_reading_git
 
 _TIPS_NAME = "tips"
 # The longer first: with the other one first, only a part of it would match.
