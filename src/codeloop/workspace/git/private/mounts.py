@@ -49,7 +49,8 @@ def list_mounts(
     and make their points in the private one.
 
     `roots`: the folders that commands write; `granted`: the paths below `real` that they may change
-    although others may not; `find_objects`: as of HiddenContent, if files are hidden. Raises OSError.
+    although others may not; `find_objects`: as of HiddenContent, if files are hidden.
+    Raises OSError.
     """
     mounts = [Mount(str(private.path), str(real), is_writable=True)]
     granted_files = list_granted_files(real, granted)
