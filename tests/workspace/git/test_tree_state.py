@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.git.objects import GitObjects, read_head_commit
+from codeloop.workspace.git.head import read_head_commit
+from codeloop.workspace.git.objects import GitObjects
 from codeloop.workspace.git.tree_state import TreeState, read_tree_state
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")

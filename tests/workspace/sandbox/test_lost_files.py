@@ -28,6 +28,15 @@ LOST = {
     PYTHON.format(
         "open('own/x.conf', 'a').write('1')"
     ): "was changed and can't be brought back by undo: own/x.conf.",
+    # Another file takes its place, as programs do that write safely.
+    PYTHON.format(
+        "open('new', 'w'); os.replace('new', 'put.db')"
+    ): "1 ignored file or folder was changed and can't be brought back by undo: put.db.",
+    'python3 -c \'open("new", "w")\'; mv new put2.db': ": put2.db.",
+    PYTHON.format("open('own/n', 'w'); os.rename('own/n', 'own/y.conf')"): ": own/y.conf.",
+    PYTHON.format("os.symlink('x', 'new'); os.replace('new', 'put3.db')"): ": put3.db.",
+    "mkdir d; echo 1 > d/put4.db; mv d/put4.db .": ": put4.db.",
+    "sed -i s/x/y/ put5.db": ": put5.db.",
 }
 NOT_LOST = (
     "rm -rf build; rm -f a.pyc",
@@ -38,6 +47,12 @@ NOT_LOST = (
     PYTHON.format("open('over.db', 'w')"),  # told once
     PYTHON.format("open('made.db', 'w'); open('made.db', 'w')"),
     PYTHON.format("open('made.db', 'w')"),  # a command's own
+    PYTHON.format("open('n', 'w'); os.replace('n', 'made.db')"),
+    PYTHON.format("open('n', 'w'); os.replace('n', 'made2.db')"),
+    PYTHON.format("open('n', 'w'); os.replace('n', 'made2.db')"),
+    PYTHON.format("os.rename('data2.db', 'moved.db'); os.rename('moved.db', 'data2.db')"),
+    PYTHON.format("open('n', 'w'); os.replace('n', 'kept2.txt')"),
+    PYTHON.format("open('n', 'w'); os.replace('n', 'build/x')"),
     PYTHON.format("open('x.pyc', 'w'); open('x.db-wal', 'w'); open('kept2.txt', 'w')"),
 )
 
@@ -56,6 +71,7 @@ async def test_what_no_snapshot_has_is_named_when_a_command_removes_it(it: Attac
         "forced.db",
         "over.db",
     ]
+    files += ["own/y.conf", *(f"put{number}.db" for number in ("", 2, 3, 4, 5))]
     files += ["own/x.conf", "x.pyc", "x.db-wal", "kept2.txt"]
     for name in (
         *files,

@@ -44,8 +44,20 @@ NESTED_REPOSITORIES = Limit(
     "count",
     "repositories in a project that the kernel protects; others are looked at",
 )
+NESTED_PRIVATE = Limit(
+    "sandbox.nested_private",
+    20,
+    "count",
+    "repositories in a project of which commands can't take anything away either",
+)
 DENIED_ENTRIES = Limit(
     "sandbox.denied", 10_000, "count", "entries of a project in which denied files are looked for"
+)
+FILTERED_OBJECTS = Limit(
+    "sandbox.filtered",
+    1_000_000_000,
+    "bytes",
+    "packed objects; of larger repositories commands can read what hidden tracked files held",
 )
 SANDBOX_STRAYED = Limit(
     "sandbox.strayed",

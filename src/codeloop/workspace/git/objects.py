@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import open_regular, read_start_or_empty
+from codeloop.workspace.git.head import parse_hex
 
 # The largest object that is read; a tree of this size has thousands of entries.
 _MAX_OBJECT_BYTES = 256 * 1024
@@ -24,11 +25,6 @@ _DELTA_BY_OFFSET, _DELTA_BY_ID = 6, 7
 # The longest chain of deltas that git makes by default.
 _MAX_DELTAS = 50
 _MODE = rb"[0-7]+"
-_PACKED_REFS_BYTES = 256 * 1024
-_REF_BYTES = 4096
-_REF_PREFIX = "ref: "
-# The most references to references that are followed, as in git.
-_MAX_SYMBOLIC_REFS = 5
 
 
 class GitTreeEntry(NamedTuple):
@@ -75,7 +71,7 @@ class GitObjects:
             or not commit_object.content.startswith(b"tree ")
         ):
             return None
-        return _parse_hex(commit_object.content[5:45])
+        return parse_hex(commit_object.content[5:45])
 
     def read_first_parent(self, commit: bytes) -> bytes | None:
         """Return the id of a commit's first parent; None: it has none, or can't be read."""
@@ -86,7 +82,7 @@ class GitObjects:
             or commit_object.content[46:53] != b"parent "
         ):
             return None
-        return _parse_hex(commit_object.content[53:93])
+        return parse_hex(commit_object.content[53:93])
 
     def find_entry(self, tree: bytes, path: str) -> GitTreeEntry | None:
         """Return the entry of a tree at a path; None: there is none, or it can't be read."""
@@ -195,50 +191,6 @@ def _parse_packed_header(raw: bytes) -> _PackedHeader:
         base_id = raw[length : length + 20]
         length += 20
     return _PackedHeader(kind, size, base_distance, base_id, length)
-
-
-def read_head_commit(folder: Path, common: Path) -> bytes | None:
-    """Return the id of the commit that is checked out; b"": there is none yet; None: unknown.
-
-    `folder`: the git directory of the work tree; `common`: the one with the branches.
-    """
-    text = read_start_or_empty(folder / "HEAD", _REF_BYTES).decode("utf-8", "replace").strip()
-    for _ in range(_MAX_SYMBOLIC_REFS):
-        if not text.startswith(_REF_PREFIX):
-            return _parse_hex(text.encode())
-        ref = text.removeprefix(_REF_PREFIX)
-        if (common / "reftable").exists() or ".." in ref:
-            # references are not files there; or the name would lead out of the git directory
-            return None
-        file = (common if ref.startswith("refs/") else folder) / ref
-        content = read_start_or_empty(file, _REF_BYTES)
-        if not content:
-            return _find_packed_ref(common, ref)
-        text = content.decode("utf-8", "replace").strip()
-    return None
-
-
-def _find_packed_ref(common: Path, ref: str) -> bytes | None:
-    """Return the commit of a branch that has no file of its own; b"": it has no commit yet;
-    None: unknown.
-    """
-    refs = read_start_or_empty(common / "packed-refs", _PACKED_REFS_BYTES)
-    if len(refs) == _PACKED_REFS_BYTES:
-        return None  # the file may be longer than what was read
-    end = f" {ref}".encode()
-    for line in refs.splitlines():
-        if line.endswith(end):
-            return _parse_hex(line[:40])
-    return b""
-
-
-def _parse_hex(digits: bytes) -> bytes | None:
-    """Return the id that 40 hexadecimal digits write; None for any other text."""
-    try:
-        object_id = bytes.fromhex(digits.decode())
-    except ValueError:
-        return None
-    return object_id if len(object_id) == 20 else None
 
 
 def _inflate(raw: bytes, size: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.git.own_folder import read_head
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.workspace.git.objects import GitObjects, read_head_commit
+from codeloop.workspace.git.head import read_head_commit
 
 _HEADS = "refs/heads/"
 # More branches than this are not compared: it would take too long.
@@ -122,6 +122,9 @@ def _count_commits(common: Path, new: bytes, old: bytes) -> int | None:
     """Return how many commits lead from the new one back to the old one, by first parents;
     None: it is none of them.
     """
+    # Imported late: most turns move no branch.
+    from codeloop.workspace.git.objects import GitObjects
+
     objects, commit = GitObjects(common), new
     for number in range(_MAX_COMMITS):
         if commit == old:

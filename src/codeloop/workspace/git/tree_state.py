@@ -85,7 +85,8 @@ def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | N
 def _find_staged(repository: IndexedRepository) -> list[str] | None:
     """Return the files and folders that differ between index and commit; None: unknown."""
     # Imported here, since a project without a repository, or with a large one, does not need it.
-    from codeloop.workspace.git.objects import GitObjects, read_head_commit
+    from codeloop.workspace.git.head import read_head_commit
+    from codeloop.workspace.git.objects import GitObjects
 
     objects = GitObjects(repository.common)
     commit = read_head_commit(repository.folder, repository.common)

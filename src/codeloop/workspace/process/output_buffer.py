@@ -13,7 +13,6 @@ from codeloop.kit.text.plain_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
-from codeloop.workspace.process.condensed_output import condense_output
 from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 # A character takes up to four bytes in UTF-8.
@@ -22,6 +21,9 @@ _RECENT_BYTES = 4 * SHELL_OUTPUT.value
 # which are removed later.
 _KEPT_BYTES = 512 * 1024
 _OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
+
+# An output with fewer characters, and without a word of installers, stays as it is.
+_SHORT_CHARS = 2_000
 
 
 class TakenOutput(NamedTuple):
@@ -100,8 +102,8 @@ class OutputBuffer:
         gap = self.total - self._bytes_taken - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
-        start_text, is_start_condensed = condense_output(start.text)
-        end_text, is_end_condensed = condense_output(end.text)
+        start_text, is_start_condensed = _condense(start.text)
+        end_text, is_end_condensed = _condense(end.text)
         max_lines, max_characters = self._bounds.command_lines, self._bounds.command_characters
         is_long = (
             len(start_text) > max_characters or count_bytes(start_text) > self._bounds.command_bytes
@@ -206,6 +208,16 @@ class OutputThrottle:
     def _show_output(self) -> None:
         self._timer = None
         self._show(self._buffer.read_recent())
+
+
+def _condense(text: str) -> tuple[str, bool]:
+    """Do what `condense_output` does, of which a short output has nothing."""
+    if len(text) < _SHORT_CHARS and "npm " not in text and "[notice] " not in text:
+        return text, False
+    # Imported late: the tables of test runners are large.
+    from codeloop.workspace.process.condensed_output import condense_output
+
+    return condense_output(text)
 
 
 def _drop_partial_line(tail: bytearray) -> bytearray:

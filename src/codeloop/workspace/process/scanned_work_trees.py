@@ -68,8 +68,9 @@ class ScannedWorkTrees:
         paths_in_repositories = (
             repositories.list_protected_paths() if repositories is not None else ()
         )
+        nested = repositories.list_nested_folders() if repositories is not None else ()
         return self._find_policy_maker(policy_input, config).make_policy(
-            grants, paths_in_repositories
+            grants, paths_in_repositories, nested
         )
 
     def _find_policy_maker(self, policy_input: PolicyInput, config: SandboxConfig) -> PolicyMaker:

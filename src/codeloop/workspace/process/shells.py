@@ -47,8 +47,8 @@ from codeloop.workspace.sandbox.secret_variables import (
 from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
     from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
+    from codeloop.workspace.sandbox.network.session_proxy import SessionProxy
 
 # A command may take this many times as long as it took before.
 _TIMEOUT_FACTOR = 3

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder
+from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import list_subfolders
 from codeloop.workspace.git.private.base import load_base
 from codeloop.workspace.git.private.mounts import Mount
@@ -30,9 +31,11 @@ GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
 # Between two looks at what commands that run have changed.
 _WATCH_SECONDS = 2.0
-_Key = tuple[Path, Path, tuple[str, ...]]
-"""The real folder, the private folder of this process,
-and the paths that commands may change here alone.
+OBJECTS_NAME = "git-objects"
+"""The folder in a private folder that holds objects without those of hidden files."""
+_Key = tuple[Path, Path, tuple[str, ...], tuple[Path, ...]]
+"""The real folder, the private folder of this process, the paths that commands may change here
+alone, and the tracked files that they may not read.
 """
 
 
@@ -58,6 +61,8 @@ class GitFolders:
         self._folders: dict[_Key, PrivateGitFolder] = {}
         self._prepared: dict[tuple[PrivateGitFolder, ...], PreparedGit] = {}
         self._supported: dict[Path, bool] = {}
+        # By git folder and hidden paths: those that are tracked, as long as no index has changed.
+        self._hidden: dict[tuple[Path, tuple[Path, ...]], tuple[PathStates, tuple[Path, ...]]] = {}
         self._notes: list[str] = []
         self._watch: asyncio.Task[None] | None = None
 
@@ -70,7 +75,10 @@ class GitFolders:
             if top not in self._supported:
                 self._supported[top] = is_supported(top)
         supported = [top for top in policy.git_folders if self._supported[top]]
-        keys = [_make_key(top, private.path, policy) for top in supported]
+        keys = [
+            (*_make_key(top, private.path, policy), await self._find_hidden(top, policy))
+            for top in supported
+        ]
         if not all(key in self._folders for key in keys):
             await asyncio.to_thread(
                 self._open, [key for key in keys if key not in self._folders], policy
@@ -141,23 +149,45 @@ class GitFolders:
     def _open(self, keys: Sequence[_Key], policy: SandboxPolicy) -> None:
         if not self._folders and policy.private_folder is not None:
             # This one may have been that of an earlier process, too.
-            own = {folder for _, folder, _ in keys}
+            own = {folder for _, folder, _, _ in keys}
             for folder in (
                 *own,
                 *(place / GIT_NAME for place in hold_unused(policy.private_folder)),
             ):
                 self._notes += _recover_changes(folder)
-        for top, folder, granted in keys:
-            name = hashlib.blake2b(
-                os.fsencode("\0".join((str(top), *granted))), digest_size=8
-            ).hexdigest()
+        roots = tuple(
+            path for path in policy.writable if not is_below_any(path, policy.git_folders)
+        )
+        for key in keys:
+            top, folder, granted, hidden = key
+            parts = "\0".join((str(top), *granted, *map(str, hidden)))
+            name = hashlib.blake2b(os.fsencode(parts), digest_size=8).hexdigest()
             create_private_folder(folder / name)
-            roots = tuple(
-                path for path in policy.writable if not is_below_any(path, policy.git_folders)
-            )
             private = PrivateGitFolder(top, folder / name, roots)
             private.granted = granted
-            self._folders[top, folder, granted] = private
+            if hidden:
+                from codeloop.workspace.git.private.hidden_content import HiddenContent
+
+                place = folder.with_name(OBJECTS_NAME)
+                private.content = HiddenContent(top, place, hidden)
+            self._folders[key] = private
+
+    async def _find_hidden(self, top: Path, policy: SandboxPolicy) -> tuple[Path, ...]:
+        """Return the tracked files of a git folder's work trees that a policy hides."""
+        hidden = tuple(
+            path
+            for path in policy.hidden
+            if is_below_any(path, policy.writable) and not path.is_relative_to(top)
+        )
+        if not hidden:
+            return ()
+        found = self._hidden.get((top, hidden))
+        if found is None or not found[0].are_unchanged():
+            from codeloop.workspace.git.private.hidden_files import find_hidden_files
+
+            found = await asyncio.to_thread(find_hidden_files, top, policy.writable, hidden)
+            self._hidden[top, hidden] = found
+        return found[1]
 
     def _synchronise(
         self, folders: tuple[PrivateGitFolder, ...], read_only: Iterable[Path]
@@ -195,9 +225,9 @@ def _recover_changes(folder: Path) -> list[str]:
     return notes
 
 
-def _make_key(top: Path, place: Path, policy: SandboxPolicy) -> _Key:
-    """Return what a private git folder is found by: commands that may change more
-    of it have one of their own.
+def _make_key(top: Path, place: Path, policy: SandboxPolicy) -> tuple[Path, Path, tuple[str, ...]]:
+    """Return what a private git folder is found by, but for the hidden files:
+    commands that may change more of it have one of their own.
     """
     granted = sorted(
         str(path.relative_to(top))

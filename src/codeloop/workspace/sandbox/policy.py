@@ -149,13 +149,14 @@ class PolicyInput(Struct, frozen=True):
 class _PolicySource(NamedTuple):
     """What a policy is made from, besides the paths on the disk; equal ones make equal policies.
 
-    `further_paths`: see `PolicyMaker.make_policy`.
+    `further_paths`, `nested`: see `PolicyMaker.make_policy`.
     """
 
     surroundings: Surroundings
     secrets: frozenset[Path]
     grants: SandboxGrants
     further_paths: tuple[Path, ...]
+    nested: tuple[Path, ...]
 
 
 class _LastPolicy(NamedTuple):
@@ -195,15 +196,23 @@ class PolicyMaker:
         self._last_policy: _LastPolicy | None = None
 
     def make_policy(
-        self, grants: SandboxGrants = NO_GRANTS, further_paths: Sequence[Path] = ()
+        self,
+        grants: SandboxGrants = NO_GRANTS,
+        further_paths: Sequence[Path] = (),
+        nested: Sequence[Path] = (),
     ) -> SandboxPolicy:
         """Return the policy of one command. Reads the disk,
         and makes granted files that are absent.
 
-        `further_paths`: further protected paths, which may not be created if they are absent.
+        `further_paths`: further protected paths, which may not be created if they are absent;
+        `nested`: the git directories of other repositories below the project.
         """
         source = _PolicySource(
-            self._refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths)
+            self._refresh_surroundings(),
+            self._find_secrets(),
+            grants,
+            tuple(further_paths),
+            tuple(nested),
         )
         # Without grants of more, the last policy is used again while its input is unchanged:
         # in a tenth of the time.
@@ -217,6 +226,7 @@ class PolicyMaker:
         ):
             return last.policy
         git_folders = [resolve_links(path) for path in find_git_folders(self._input.root)]
+        git_folders += [path for path in nested if path not in git_folders]
         guarded = [folder / name for folder in git_folders for name in GIT_FOLDER_ENTRIES]
         guarded += [root / name for root in self._roots for name in TOP_NAMES]
         guarded += [path for root in self._roots for path in root.glob("*.code-workspace")]

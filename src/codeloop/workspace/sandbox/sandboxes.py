@@ -46,7 +46,7 @@ from codeloop.workspace.sandbox.shortcomings import WHOLE_SYSTEM_REASON, is_whol
 from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_temporary_folder
 
 if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+    from codeloop.workspace.sandbox.network.session_proxy import SessionProxy
 
 # Where other programs replace hidden files without pause, every second attempt or so succeeds.
 _ATTEMPTS = 20
@@ -293,7 +293,7 @@ class Sandboxes:
             self._listed_hosts = listed_hosts
         if listed_hosts is not None and sandbox.own_network not in self._proxies:
             # Imported here: most sandboxes have no proxy, and start faster without it.
-            from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+            from codeloop.workspace.sandbox.network.session_proxy import SessionProxy
             from codeloop.workspace.sandbox.network.user_hosts import list_reachable_hosts
 
             hosts = list_reachable_hosts(listed_hosts, environment, policy.writable[0])

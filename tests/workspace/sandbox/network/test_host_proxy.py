@@ -431,7 +431,7 @@ async def test_a_service_of_the_users_machine_is_forwarded_to() -> None:
         async with proxying(net) as proxy:
             listener = socket.create_server(("127.0.0.1", 0))
             net.port = listener.getsockname()[1]
-            await proxy.forward(listener, server.port)
+            await proxy.serve(listener, server.port)
             assert await net.talk(b"PING\r\n") == b"+PONG\r\n"
 
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from codeloop.workspace.sandbox.network.host_list import parse_host_list
-from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+from codeloop.workspace.sandbox.network.session_proxy import SessionProxy
 
 
 async def listen(port: int) -> socket.socket:

@@ -16,8 +16,9 @@ from codeloop.kit.git.settings import GitSetting
 from codeloop.kit.small_files import read_start
 from codeloop.shell.options import Option
 from codeloop.shell.program_table import find_row
+from codeloop.workspace.git.head import read_head_commit
 from codeloop.workspace.git.index import list_submodule_paths, read_tracked_files
-from codeloop.workspace.git.objects import GitObjects, read_head_commit
+from codeloop.workspace.git.objects import GitObjects
 from codeloop.workspace.git.planted.configured_files import (
     expand_config_path,
     list_user_config_files,

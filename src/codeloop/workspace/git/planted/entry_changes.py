@@ -9,10 +9,20 @@ from pathlib import Path
 from codeloop.kit.git import find_git_folder
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.inotify import CREATED_BIT, DELETED_BIT, FOLDER_BIT, WRITTEN_BIT
+from codeloop.workspace.watch.inotify import (
+    CREATED_BIT,
+    DELETED_BIT,
+    FOLDER_BIT,
+    MOVED_AWAY_BIT,
+    MOVED_HERE_BIT,
+    WRITTEN_BIT,
+)
 
 # Of more entries it is not said what was removed.
 _MAX_ENTRIES = 20_000
+# So many files of the folders nearest the top are known by name, some 5 MB: of others it is not
+# told when one replaces them.
+_MAX_NAMES = 50_000
 _NAMED = 5
 # What tools make again from what is there.
 _MADE_AGAIN_NAMES = frozenset(
@@ -75,6 +85,9 @@ class EntryChanges:
         self._written: set[str] = set()
         # What earlier commands have made, and what was told of already.
         self._known: set[str] = set()
+        # The names of the files in each folder, of which another one may take the place.
+        self._names: dict[str, set[str]] = {}
+        self._spare_names = _MAX_NAMES
 
     def clear(self) -> None:
         """Forget all."""
@@ -90,10 +103,32 @@ class EntryChanges:
         if len(self._known) < _MAX_ENTRIES:
             self._known |= self._made
 
-    def note_event(self, path: str, name: str, mask: int) -> None:
-        """Take note of an event. `mask`: the kernel's bits."""
+    def note_names(self, folder: str, names: set[str]) -> None:
+        """Take note of the files that a folder has now."""
+        self._spare_names += len(self._names.pop(folder, ()))
+        if len(names) <= self._spare_names:
+            self._names[folder] = names
+            self._spare_names -= len(names)
+
+    def forget_names(self) -> None:
+        """Forget the files that folders have."""
+        self._names.clear()
+        self._spare_names = _MAX_NAMES
+
+    def note_event(self, folder: str, name: str, mask: int) -> None:
+        """Take note of an event in a folder. `mask`: the kernel's bits."""
+        path = f"{folder}/{name}"
         if name == ".gitignore":
             self.ignore_files.add(path)
+        names = self._names.get(folder, set())
+        if mask & MOVED_HERE_BIT and name in names and path not in self._made:
+            # No event tells of the file that was there: it is gone as if written over.
+            self._written.add(path)
+            return
+        if mask & CREATED_BIT and not mask & FOLDER_BIT:
+            names.add(name)
+        elif mask & (DELETED_BIT | MOVED_AWAY_BIT):
+            names.discard(name)
         if mask & DELETED_BIT:
             if path in self._made:
                 self._made.discard(path)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
-from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
+from codeloop.schema.bounds.sandbox import NESTED_PRIVATE, NESTED_REPOSITORIES
 from codeloop.workspace.git.planted.change_times import read_full_stamp
 from codeloop.workspace.git.planted.configured_files import (
     ConfiguredFiles,
@@ -85,6 +85,16 @@ class KnownRepositories:
                 paths += self._configured.find([folder], tree)
         return list(dict.fromkeys(paths))
 
+    def list_nested_folders(self) -> tuple[Path, ...]:
+        """Return the git directories of the user's repositories but the project's own, the nearest
+        to the top first: of those whose `.git` is a folder.
+        """
+        return tuple(
+            entry
+            for entry in self.split_nested()[0]
+            if fold_path(entry.name) == ".git" and entry.is_dir() and not entry.is_symlink()
+        )[: NESTED_PRIVATE.value]
+
     def split_nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects,
         and the others.
@@ -144,13 +154,22 @@ class KnownRepositories:
         own = list_project_git_folders(self._roots)
         paths = [path for path in own if not is_below_any(path, self._private_folders)]
         paths += [
-            folder for folder in below if folder is not None and is_inside(folder, self._roots)
+            folder
+            for folder in below
+            if folder is not None
+            and is_inside(folder, self._roots)
+            and not is_below_any(folder, self._private_folders)
         ]
         return list(
             dict.fromkeys(
                 [*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]
             )
         )
+
+    @property
+    def has_open_folders(self) -> bool:
+        """Whether commands write to git directories of the user, protected or not."""
+        return bool(self.list_git_folders() or self.split_nested()[1])
 
     def list_configured_copies(self, entry: Path) -> list[Path]:
         """Return the files that the user's settings make git run in a new work tree,

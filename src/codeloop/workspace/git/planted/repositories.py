@@ -94,13 +94,19 @@ class ProjectRepositories:
         in them has to be checked.
         """
         if self._known.cover(private_folders):
-            self._has_open_folders = bool(self._known.list_git_folders())
+            self._has_open_folders = self._known.has_open_folders
 
     def list_protected_paths(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change,
         as far as they are known now.
         """
         return self._known.list_protected_paths()
+
+    def list_nested_folders(self) -> tuple[Path, ...]:
+        """Return the git directories of the user's repositories below the project in the place of
+        which commands see private ones.
+        """
+        return self._known.list_nested_folders()
 
     @property
     def is_unchanged(self) -> bool:
@@ -198,7 +204,7 @@ class ProjectRepositories:
         self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
         self._known.update_owners(self._runs.may_have_made)
         folders = self._known.list_git_folders()
-        self._has_open_folders = bool(folders)
+        self._has_open_folders = self._known.has_open_folders
         scans = [find_outward_links(folder) for folder in folders]
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
         self._state_before = _StateBeforeCommand(

@@ -126,7 +126,7 @@ class RepositoryFinder:
             return False
         for folder, mask, name in self._watch.read_events():
             if folder not in self._git_folders:
-                self.entries.note_event(f"{folder}/{name}", name, mask)
+                self.entries.note_event(folder, name, mask)
             is_layout = mask & FOLDER_BIT or not name or fold_path(name) in _LAYOUT_NAMES
             if is_layout or folder in self._git_folders:
                 self._changed.add(folder)
@@ -165,6 +165,7 @@ class RepositoryFinder:
         self._states.clear()
         self._changed.clear()
         self._git_folders.clear()
+        self.entries.forget_names()
         self._waiting = deque(self._roots)
         self._spare_watches = count_available_watches()
         try:
@@ -194,6 +195,7 @@ class RepositoryFinder:
                 # The folder is gone.
                 for by_folder in (self._subfolders, self._repositories, self._states):
                     by_folder.pop(folder, None)
+                self.entries.note_names(folder, set())
                 continue
             names = {name for name, _ in rows}
             entries_found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT_NAME]
@@ -203,6 +205,7 @@ class RepositoryFinder:
                 if is_folder and name not in FOLDERS_NOT_SEARCHED
             }
             subfolders -= set(entries_found)
+            self.entries.note_names(folder, {name for name, is_folder in rows if not is_folder})
             if has_started and folder not in self._subfolders and ".gitignore" in names:
                 # It was there before the folder was watched, so no event told of it.
                 self.entries.ignore_files.add(f"{folder}/.gitignore")

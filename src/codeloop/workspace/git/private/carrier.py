@@ -1,5 +1,6 @@
 """Carries single files between a real git folder and its private one."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from codeloop.workspace.git.private.base import Base
@@ -61,10 +62,12 @@ class Carrier:
             self.notes.append(
                 f"{self.real.path / path} was changed outside of the sandbox meanwhile: that counts"
             )
-        self.take_over(path)
+        self.take_over(path, how.mark)
 
-    def take_over(self, path: str) -> None:
-        """Make the private file like the real one, if either has changed."""
+    def take_over(self, path: str, mark: Callable[[bytes], bytes] = bytes) -> None:
+        """Make the private file like the real one, if either has changed.
+        `mark`: as of CarriedFile.
+        """
         stamp, private = self.real.read_stamp(path), self.private.read_stamp(path)
         if (stamp, private) == self.base.get(path):
             return
@@ -83,7 +86,9 @@ class Carrier:
         with suppress(FileExistsError, FileChangedError):
             # Under git's own lock: a command that runs may have read the earlier one,
             # and be about to replace it.
-            new = self.private.write(path, data, like=status, expected=private, is_locked=True)
+            new = self.private.write(
+                path, mark(data), like=status, expected=private, is_locked=True
+            )
             self.base.put(path, make_stamp(status), new)
 
     def _carry_out(self, path: str, how: CarriedFile) -> bool:
@@ -125,11 +130,16 @@ class Carrier:
             self.notes.append(
                 f"lines of {self.real.path / path} that git would run were left out of it"
             )
+        carried = how.unmark(carried, before)
         if carried != before or expected is None:
             stamp = self.real.write(path, carried, like=status, expected=expected, is_locked=True)
         else:
             stamp = expected
-        self.base.put(path, stamp, make_stamp(status))
+        own = make_stamp(status)
+        if (marked := how.mark(data)) != data:
+            with suppress(FileExistsError, FileChangedError):
+                own = self.private.write(path, marked, like=status, expected=own, is_locked=True)
+        self.base.put(path, stamp, own)
         if (
             path.rpartition("/")[2] == "index"
             and carried != before

@@ -3,7 +3,7 @@ hooks and settings in it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,13 +39,18 @@ class Mount(NamedTuple):
 
 
 def list_mounts(
-    real: Path, private: OpenFolder, roots: Sequence[Path], granted: Sequence[str]
+    real: Path,
+    private: OpenFolder,
+    roots: Sequence[Path],
+    granted: Sequence[str],
+    find_objects: Callable[[str], Path | None] | None,
 ) -> list[Mount]:
     """Return the mounts for a real git folder, the outer ones first,
     and make their points in the private one.
 
     `roots`: the folders that commands write; `granted`: the paths below `real` that they may change
-    although others may not. Raises OSError.
+    although others may not; `find_objects`: as of HiddenContent, if files are hidden.
+    Raises OSError.
     """
     mounts = [Mount(str(private.path), str(real), is_writable=True)]
     granted_files = list_granted_files(real, granted)
@@ -55,14 +60,17 @@ def list_mounts(
         with os.scandir(real / unit.path) as entries:
             others = sorted(entry.name for entry in entries if _is_shown(entry.name))
         shown += [(name, name) for name in (*others, "info/attributes", "info/grafts")]
+        objects = find_objects(unit.path) if find_objects is not None else None
         for name, point in shown:
             path = f"{unit.path}{point}"
             source = _find_source(real, f"{unit.path}{name}", roots)
+            if name == "objects" and objects is not None:
+                source = objects
             if source is None or path in granted_files:
                 continue
             _make_point(private, path, is_folder=source.is_dir())
             mounts.append(Mount(str(source), f"{real}/{path}", is_writable=path in granted))
-        if (real / unit.path / "objects/info/alternates").exists():
+        if objects is None and (real / unit.path / "objects/info/alternates").exists():
             # Its paths begin at another place here: the private one names the same folders.
             point = f"{real / unit.path / SHOWN_FOLDER}/objects/info/alternates"
             mounts.append(Mount(os.devnull, point, is_writable=False))

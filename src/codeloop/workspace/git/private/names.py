@@ -39,12 +39,16 @@ class CarriedFile(NamedTuple):
     and has a lock file there as in git.
 
     `is_timed`: it keeps its time of modification, which git compares with those of the files in it.
+    `mark`: what of the real one stands in the private one; `unmark`: the reverse, of what was
+    checked, and with what the real one has.
     """
 
     check: Check
     max_bytes: int = _STATE_BYTES
     is_kept: bool = False
     is_timed: bool = False
+    mark: Callable[[bytes], bytes] = bytes
+    unmark: Callable[[bytes, bytes], bytes] = lambda data, _real: data
 
 
 def _match(pattern: bytes) -> Check:

@@ -4,8 +4,10 @@ logs and a HEAD of ours.
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.kit.git import GitCall, make_git_call
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
@@ -61,6 +63,50 @@ class OwnGit:
             link = self._place / name
             link.unlink(missing_ok=True)
             link.symlink_to(self._real / name)
+
+
+class ReadingGit(NamedTuple):
+    """Git for a real git folder, which it only reads. `path`: the folder of ours that it uses."""
+
+    path: Path
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        data: bytes = b"",
+        variables: dict[str, str] | None = None,
+        seconds: float = VCS_TIME.seconds,
+    ) -> bytes:
+        """Run git with `data` as its input. Returns its output. Raises OSError if it fails."""
+        call = make_git_call(self.path, *arguments, environment=os.environ)
+        try:
+            ended = subprocess.run(
+                call.command,
+                check=False,
+                capture_output=True,
+                env={**call.environment, **(variables or {})},
+                input=data,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OSError(0, f"git took longer than {seconds:.0f} s") from error
+        if ended.returncode:
+            reason = " ".join(ended.stderr.decode("utf-8", "replace").split()[-20:])
+            raise OSError(0, f"git {arguments[0]}: {reason}")
+        return ended.stdout
+
+
+@contextmanager
+def open_reading_git(real: Path) -> Generator[ReadingGit]:
+    """Yield git for a real git folder. Raises OSError."""
+    # Imported late: most projects hide no tracked file.
+    from codeloop.kit.git.own_folder import UnusableRepository, open_own_folder, read_real_folder
+
+    try:
+        with open_own_folder(read_real_folder(real, os.environ), os.environ) as folder:
+            yield ReadingGit(folder)
+    except UnusableRepository as error:
+        raise OSError(0, str(error)) from error
 
 
 def _finish(

@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
@@ -43,6 +44,7 @@ from codeloop.workspace.git.private.refs import (
     ReadRefs,
     RefCarrier,
     RefChange,
+    Refs,
     list_outdated,
     read_refs,
     write_private_refs,
@@ -56,6 +58,9 @@ from codeloop.workspace.git.private.units import (
     list_watched,
     remove_locks,
 )
+
+if TYPE_CHECKING:
+    from codeloop.workspace.git.private.hidden_content import HiddenContent
 
 BASE_NAME = "base.json"
 """The file beside a private folder that says how the two were when they were last made equal."""
@@ -93,6 +98,8 @@ class PrivateGitFolder:
         """Whether something waits until no command runs, and what they made was looked through."""
         self.granted: tuple[str, ...] = ()
         """Paths below it that commands may change here, although others may not."""
+        # What keeps tracked files from commands, if they may not read some.
+        self.content: HiddenContent | None = None
 
     @property
     def is_unchanged(self) -> bool:
@@ -144,6 +151,8 @@ class PrivateGitFolder:
             if is_idle:
                 remove_locks(private, units)
             units = [unit for unit in units if not self._linked_trees.drop_removed(carrier, unit)]
+            if self.content is not None:
+                carrier.notes += self.content.refresh(real, units)
             for unit in units:
                 self._prepare_unit(carrier, unit)
             carrier.notes += self._describe_new_modules(private)
@@ -171,6 +180,8 @@ class PrivateGitFolder:
                 LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
                 self._carry_files(carrier, unit)
                 carrier.notes += refs.notes
+            if self.content is not None:
+                carrier.notes += self.content.refresh(real, units)
             self._base.save()
             self.has_waiting = carrier.has_waiting
             # Times from before anything was read: they hold only if nothing was written since.
@@ -216,7 +227,9 @@ class PrivateGitFolder:
             with suppress(OSError):
                 private.remove(f"{unit.path}{name}")
         alternates = f"{unit.path}objects/info/alternates"
-        lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
+        lines = [f"../{SHOWN_FOLDER}/objects"]
+        if self.content is None or self.content.find_objects(unit.path) is None:
+            lines += _list_alternates(self.real / unit.path / "objects")
         text = os.fsencode("".join(f"{line}\n" for line in lines))
         with suppress(OSError):
             if (
@@ -270,11 +283,14 @@ class PrivateGitFolder:
         is_equal = (
             current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
         )
+        seen: Refs | None = real.refs
         if not is_equal or base is None:
             carrier.has_written = True
-            is_equal = write_private_refs(carrier.private, unit.path, current, real)
+            seen = write_private_refs(
+                carrier.private, unit.path, current, real, is_new=base is None and not current.refs
+            )
         # Where the real ones could not be written, they count as changed the next time.
-        self._base.refs[unit.path] = real.refs if is_equal else current.refs
+        self._base.refs[unit.path] = current.refs if seen is None else seen
         return changes
 
     def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
@@ -289,6 +305,7 @@ class PrivateGitFolder:
             carrier.take_over(f"{top}{name}")
         if not unit.has_tree:
             return
+        index_file = self.content.make_index_file(top) if self.content is not None else INDEX_FILE
         if unit.is_main:
             correct_shallow(carrier, f"{top}{SHALLOW_NAME}", self._bind_git(unit))
             names |= SHARED_FILES
@@ -324,7 +341,8 @@ class PrivateGitFolder:
                 carrier.real.remove_folder(f"{top}{folder}")
             if had_files or carrier.is_idle:
                 carrier.private.remove_folder(f"{top}{folder}")
-        carrier.carry(f"{top}index", INDEX_FILE)
+        check = partial(self._check_index, carrier, unit)
+        carrier.carry(f"{top}index", index_file._replace(check=check))
 
     def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
         """Check a HEAD: it names a branch, or a commit that is there.
@@ -338,16 +356,21 @@ class PrivateGitFolder:
             or any(commit in refs.values() for refs in self._base.refs.values())
         ):
             return head
-        main = (
-            unit
-            if unit.is_main
-            else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
-        )
+        main = _find_main(unit)
         if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]):
             return head
         if not carrier.is_idle:
             raise FileExistsError(f"{unit.path}HEAD")
         return None
+
+    def _check_index(self, carrier: Carrier, unit: Unit, data: bytes, real: bytes) -> bytes | None:
+        """Check an index, and carry the objects that a command has made since the others were
+        carried: it may name them.
+        """
+        main = _find_main(unit)
+        git = self._bind_git(main)
+        carry_objects(carrier.real, carrier.private, main.path, git, is_idle=carrier.is_idle)
+        return INDEX_FILE.check(data, real)
 
     def remove(self) -> None:
         """Remove the private folder, after `synchronise`. Raises OSError."""
@@ -359,12 +382,20 @@ class PrivateGitFolder:
         """
         private = OpenFolder(self.private)
         try:
-            return list_mounts(self.real, private, self._base.roots, self.granted)
+            find_objects = self.content.find_objects if self.content is not None else None
+            return list_mounts(self.real, private, self._base.roots, self.granted, find_objects)
         finally:
             private.close()
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")
+
+
+def _find_main(unit: Unit) -> Unit:
+    """Return the git folder that has the objects of another one, or of itself."""
+    if unit.is_main:
+        return unit
+    return Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
 
 
 def remove_private_folder(place: Path) -> None:

@@ -8,7 +8,7 @@ their own there is what commands have changed.
 import re
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from codeloop.workspace.git.private.names import HASH, REF_NAME
@@ -130,8 +130,11 @@ class RefCarrier:
             if new in {old, now} or name.startswith(KEPT_PREFIX):
                 continue
             if name in self.closed or any(name.startswith(f"{each}/") for each in self.closed):
+                if new:
+                    kept[name] = new
                 self.notes.append(
                     f"{_describe(name)} belongs to another work tree: it is as it was"
+                    f"{f': the commit of the command is {_name_kept(name, new)}' if new else ''}"
                 )
                 continue
             if now != old:
@@ -144,6 +147,13 @@ class RefCarrier:
                 continue
             changes.append(RefChange(name, old, new))
         made = self._apply(changes)
+        for change in [change for change in changes if change not in made]:
+            # Another program was faster, say, or holds the lock.
+            names = self.keep(change.name, [change.new] if change.new else [])
+            self.notes.append(
+                f"{_describe(change.name)} was not changed outside of the sandbox: git refused it,"
+                f" or objects are missing{f'; the commit of the command is {names[0]}' if names else ''}"
+            )
         for change in made:
             if change.name.startswith("refs/replace/"):
                 shown = (
@@ -194,18 +204,12 @@ class RefCarrier:
         is_complete = not new or self.has_all(new)
         if is_complete and self._update(changes):
             return changes
-        made = [
+        return [
             change
             for change in changes
             if (is_complete or not change.new or self.has_all([change.new]))
             and self._update([change])
         ]
-        self.notes += [
-            f"{_describe(change.name)} was not changed outside of the sandbox: git refused it, or objects are missing"
-            for change in changes
-            if change not in made and not change.name.startswith(KEPT_PREFIX)
-        ]
-        return made
 
     def has_all(self, commits: Iterable[str]) -> bool:
         """Return whether the real folder has everything that these commits need."""
@@ -248,32 +252,34 @@ class RefCarrier:
         return self._git.succeeds(("merge-base", "--is-ancestor", change.old, change.new))
 
 
-def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: ReadRefs) -> bool:
-    """Make a private git folder have the real references. `current`: what was read of it.
-    Raises OSError.
+def write_private_refs(
+    top: OpenFolder, unit: str, current: ReadRefs, real: ReadRefs, *, is_new: bool = False
+) -> Refs | None:
+    """Make a private git folder have the real references. `current`: what was read of it; `is_new`:
+    no command has seen it yet. Raises OSError.
 
-    What a command has changed since `current` was read stays. Returns whether the real ones are
-    there, which is not so while git works on them.
+    What a command has changed since `current` was read stays. Returns the references that the
+    folder had or got, without such changes; None while git works on all of them.
     """
-    if current.loose or current.refs != real.refs or current.packed is None:
-        rows = "".join(
-            f"{commit} {name}\n" for name, commit in sorted(real.refs.items(), key=_sort_by_bytes)
-        )
-        data = (_PACKED_HEADER + rows).encode("utf-8", "surrogateescape")
-        try:
-            top.write(f"{unit}packed-refs", data, expected=current.packed, is_locked=True)
-        except (FileExistsError, FileChangedError):
-            return False
-    for name, commit in current.loose.items():
-        path = f"{unit}{name}"
-        with suppress(OSError):
-            # As git does when it packs references: a command may be about to write this one.
-            top.create(f"{path}.lock")
+    different = set(current.loose)
+    if not is_new:
+        names = current.refs.keys() | real.refs.keys()
+        different |= {name for name in names if current.refs.get(name) != real.refs.get(name)}
+    with ExitStack() as locks:
+        held = {name for name in sorted(different) if _hold(top, unit, name, current, locks)}
+        if different or is_new or current.packed is None:
+            rows = "".join(
+                f"{commit} {name}\n"
+                for name, commit in sorted(real.refs.items(), key=_sort_by_bytes)
+            )
+            data = (_PACKED_HEADER + rows).encode("utf-8", "surrogateescape")
             try:
-                if top.read(path, _REF_BYTES)[0].strip() == commit.encode():
-                    top.remove(path)
-            finally:
-                top.remove(f"{path}.lock")
+                top.write(f"{unit}packed-refs", data, expected=current.packed, is_locked=True)
+            except (FileExistsError, FileChangedError):
+                return None
+        for name in held & current.loose.keys():
+            with suppress(OSError):
+                top.remove(f"{unit}{name}")
     for folder in reversed(list_ref_folders(top, unit)):
         if folder.removeprefix(unit) not in _TOP_FOLDERS:
             top.remove_folder(folder)
@@ -284,7 +290,38 @@ def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: Read
             top.write(f"{unit}{name}", data)
     for name in current.symbolic.keys() - real.symbolic.keys():
         top.remove(f"{unit}{name}")
-    return True
+    seen = {**real.refs}
+    for name in different - held:
+        # A command changes it just now, from what it was.
+        seen.pop(name, None)
+        if name in current.refs:
+            seen[name] = current.refs[name]
+    return seen
+
+
+def _hold(top: OpenFolder, unit: str, name: str, current: ReadRefs, locks: ExitStack) -> bool:
+    """Lock a private reference as git does, until `locks` are released. Returns whether it is as it
+    was read: a command may be about to write it, or have written it.
+    """
+    path = f"{unit}{name}"
+    try:
+        top.make_folder(path.rpartition("/")[0])
+        top.create(f"{path}.lock")
+    except OSError:
+        return False
+    locks.callback(_remove_quietly, top, f"{path}.lock")
+    try:
+        now = top.read(path, _REF_BYTES)[0].strip().decode()
+    except FileNotFoundError:
+        now = None
+    except (OSError, ValueError):
+        return False
+    return now == current.loose.get(name)
+
+
+def _remove_quietly(top: OpenFolder, path: str) -> None:
+    with suppress(OSError):
+        top.remove(path)
 
 
 def list_outdated(refs: Iterable[str]) -> list[str]:

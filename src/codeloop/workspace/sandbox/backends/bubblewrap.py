@@ -113,7 +113,9 @@ def wrap_command(
         command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
         command += ("--remount-ro", path)
-    for path in list_pinned_folders(writable, (*protected, *filter(os.path.lexists, hidden))):
+    points = (mount.point for mount in mounted_folders.git)
+    guarded = (*protected, *filter(os.path.lexists, hidden), *points)
+    for path in list_pinned_folders(writable, guarded):
         command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
         command += _bind_guarded("--ro-bind", path, policy, binds)

@@ -170,8 +170,9 @@ def _guard_paths(plan: Plan, mounted_paths: Iterable[str], empty_covers: tuple[i
     """Make the protected paths read-only, and cover the hidden ones,
     except for mounted paths inside them.
     """
+    points = (point for _, point, _ in plan.binds)
     for path in list_pinned_folders(
-        plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))
+        plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden), *points)
     ):
         # A mount point can't be renamed.
         _bind(path, path)

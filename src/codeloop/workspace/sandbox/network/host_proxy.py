@@ -1,14 +1,12 @@
 """The HTTP proxy of sandboxed commands, which connects only to the hosts of a list.
 
-`sandboxes.py` has one `SessionProxy` for each network of commands;
-`shells.py` asks it for refused connections.
+`session_proxy.py` has one for each network of commands, made with the first connection.
 """
 
 import asyncio
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
 
 from msgspec import Struct
 
@@ -35,7 +33,6 @@ from codeloop.workspace.sandbox.network.outgoing_connections import (
     TargetUnreachable,
 )
 from codeloop.workspace.sandbox.network.proxy_request import check_client_hello, parse_request
-from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
 _CHUNK_BYTES = 65_536
 # A TLS alert (21) of TLS 1.2 with two bytes: fatal (2), access_denied (49).
@@ -68,20 +65,13 @@ class HostProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refusals: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
 
-    async def serve(self, listener: socket.socket) -> None:
+    async def serve(self, listener: socket.socket, service_port: int | None = None) -> None:
         """Serve the connections of a listening socket,
-        which may belong to another network namespace.
+        which may belong to another network namespace. `service_port`: as of `make_handler`.
         """
+        handler = self.make_handler(service_port)
         self._servers.append(
-            await asyncio.start_server(
-                self._make_handler(service_port=None), sock=listener, limit=PROXY_HEAD.value
-            )
-        )
-
-    async def forward(self, listener: socket.socket, port: int) -> None:
-        """Forward connections of a listening socket to a port of the user's machine."""
-        self._servers.append(
-            await asyncio.start_server(self._make_handler(service_port=port), sock=listener)
+            await asyncio.start_server(handler, sock=listener, limit=PROXY_HEAD.value)
         )
 
     async def close(self) -> None:
@@ -99,7 +89,7 @@ class HostProxy:
         )
         return list(dict.fromkeys(refusal.text for refusal in refusals))
 
-    def _make_handler(
+    def make_handler(
         self, service_port: int | None
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         """Return a handler of new connections. `service_port`: where to forward;
@@ -194,68 +184,6 @@ class HostProxy:
             Refusal(self.refused_count, client.writer.get_extra_info("sockname")[1], text)
         )
         return text
-
-
-ListenFunction = Callable[[int], Awaitable[socket.socket]]
-"""Opens a listening socket on a port (0: any) where commands run."""
-
-
-class SessionProxy:
-    """A proxy with a port for each session. It starts with the first command that needs it."""
-
-    def __init__(
-        self, hosts: HostList, environment: Mapping[str, str], listen: ListenFunction
-    ) -> None:
-        """`environment`: the user's variables, which may name their own proxies."""
-        self._hosts = hosts
-        self._environment = environment
-        self._listen = listen
-        self._proxy: HostProxy | None = None
-        # Both by session.
-        self._ports: dict[str, int] = {}
-        self._variables: dict[str, dict[str, str]] = {}
-        self._starting = asyncio.Lock()
-
-    async def make_environment(self, session: str) -> dict[str, str]:
-        """Return the variables that lead a session's commands to the proxy.
-        Raises OSError when it can't listen.
-        """
-        async with self._starting:
-            if self._proxy is None:
-                self._proxy = HostProxy(self._hosts, OutgoingConnections(self._environment))
-                for port in self._hosts.service_ports:
-                    # The port is in use where a sandboxed command listens on it itself,
-                    # and then that one is meant.
-                    with suppress(OSError):
-                        await self._proxy.forward(await self._listen(port), port)
-            if session not in self._variables:
-                # The port shows whose connection was refused.
-                listener = await self._listen(0)
-                port = listener.getsockname()[1]
-                self._variables[session] = make_proxy_environment(port, self._environment)
-                self._ports[session] = port
-                await self._proxy.serve(listener)
-        return {**self._variables[session]}
-
-    @property
-    def refused_count(self) -> int:
-        """The number of refused connections so far, for `list_refused`."""
-        return self._proxy.refused_count if self._proxy is not None else 0
-
-    def list_refused(self, session: str, after: int) -> list[str]:
-        """Return a line for each refused connection of a session since
-        `refused_count` was `after`.
-        """
-        return (
-            self._proxy.list_refused(after, self._ports.get(session, 0))
-            if self._proxy is not None
-            else []
-        )
-
-    async def close(self) -> None:
-        """Stop listening, and cut every connection."""
-        if self._proxy is not None:
-            await self._proxy.close()
 
 
 def _send_answer(client: Stream, status: str, text: str) -> None:

@@ -8,12 +8,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from codeloop.kit.small_files import read_start
-from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
-from codeloop.workspace.sandbox.network.host_list import HostList, parse_host_list
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.network.host_list import HostList
 
 _PIP_KEYS = r"(?:extra-)?index-url|find-links"
 
@@ -60,13 +62,18 @@ _URL = r"https?://[^\s\"'<>,|]+"
 
 def list_reachable_hosts(
     listed_hosts: Sequence[str], environment: Mapping[str, str], root: Path
-) -> HostList:
-    """Return the hosts of a policy and those that the user has configured.
-    Raises OSError for an entry that names no host.
+) -> "HostList | None":
+    """Return the hosts of a policy and those that the user has configured; None: neither adds to
+    the default ones. Raises OSError for an entry that names no host.
     """
     home = Path(environment.get("HOME") or "/nonexistent")
+    user_hosts = find_user_hosts(home, environment, root)
+    if not listed_hosts and not user_hosts:
+        return None
+    from codeloop.workspace.sandbox.network.host_list import parse_host_list
+
     try:
-        return parse_host_list(listed_hosts, find_user_hosts(home, environment, root))
+        return parse_host_list(listed_hosts, user_hosts)
     except ValueError as error:
         raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
 
@@ -104,6 +111,10 @@ def _read_text(path: Path) -> str:
 
 def _make_entries(url: str) -> Iterator[str]:
     """Yield the entry for a URL's host; nothing for a host that no entry can name."""
+    # Imported late, as above: few users have settings with addresses.
+    from codeloop.net.hosts import add_brackets
+    from codeloop.workspace.sandbox.network.host_list import parse_host_list
+
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
