@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.target.open_target import choose_open_target
 from codeloop.cli.target.selection import (
     check_agent,

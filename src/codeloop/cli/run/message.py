@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.run.send import OutgoingMessage, make_goal
 from codeloop.client.client import Client

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.target.selection import parse_model
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import (

@@ -6,7 +6,7 @@ The host is the program that started `codeloop` and writes to its stdin.
 
 from typing import Any
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer

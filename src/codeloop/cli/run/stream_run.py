@@ -9,7 +9,7 @@ from functools import partial
 from codeloop import __version__
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import BackgroundPolicy
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams

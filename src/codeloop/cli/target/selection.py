@@ -7,9 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-import click
-
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.client.client import Client
 from codeloop.client.target import Target
@@ -172,6 +170,8 @@ async def choose_session(
 
 
 async def _ask_at_terminal(question: str) -> bool:
+    import click
+
     return await asyncio.to_thread(click.confirm, question, default=False, err=True)
 
 
