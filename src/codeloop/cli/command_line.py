@@ -46,7 +46,7 @@ def _call_command(arguments: list[str]) -> int:
 
         register_bash()
     elif arguments[:1] == ["run"]:
-        from codeloop.cli.run.plain_arguments import read_plain_arguments
+        from codeloop.cli.option_values import read_plain_arguments
 
         if (options := read_plain_arguments(arguments[1:])) is not None:
             from codeloop.cli.run.start import run_once

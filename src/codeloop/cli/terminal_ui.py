@@ -22,7 +22,7 @@ from codeloop.cli.target.selection import (
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
-from codeloop.config.trust.state import TrustChange
+from codeloop.config.trust.store import TrustChange
 from codeloop.schema.message import Session
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 

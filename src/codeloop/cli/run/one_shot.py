@@ -22,8 +22,8 @@ from codeloop.cli.run.message import (
     is_stdin_unread,
     make_outgoing_message,
     parse_command,
+    send_message,
 )
-from codeloop.cli.run.send import send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget

@@ -13,8 +13,8 @@ from contextlib import suppress
 from msgspec import Struct
 
 from codeloop.kit.asyncio_tasks import cancel_all
-from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
+from codeloop.net.http1 import ChunkedBody
 from codeloop.schema.limits import (
     PROXY_CONNECTIONS,
     PROXY_HEAD,
