@@ -4,8 +4,15 @@ import click
 import pytest
 
 from codeloop.cli.commands.run import run
-from codeloop.cli.option_values import Options
-from codeloop.cli.run.plain_arguments import FLAGS, VALUES, read_plain_arguments
+from codeloop.cli.option_values import (
+    DIRECTORIES,
+    FILES,
+    FLAGS,
+    NUMBERS,
+    VALUES,
+    Options,
+    read_plain_arguments,
+)
 
 LINES = [
     [],
@@ -15,6 +22,9 @@ LINES = [
     [""],
     *([flag, "fix it"] for flag in FLAGS),
     *(["fix it", option, "value"] for option in VALUES),
+    *(["fix it", option, "12"] for option in NUMBERS),
+    *(["fix it", option, folder] for option in DIRECTORIES for folder in ("", ".", "/none", "-x")),
+    *(["fix it", option, __file__] for option in FILES),
     ["--auto", "--auto", "-m", "a/b", "fix", "-m", "c/d", "it"],
     ["-s", "", "fix it"],
     ["-s", "--auto", "fix it"],
@@ -41,6 +51,8 @@ def test_plain_arguments_are_read_as_click_reads_them(arguments: list[str]) -> N
         ["--format", "json", "fix it"],
         ["--timeout", "5", "fix it"],
         ["--unknown", "fix it"],
+        *(["fix it", option, word] for option in NUMBERS for word in ("0", "-1", "1.5", "1" * 20)),
+        *(["fix it", option, path] for option in FILES for path in ("/none", ".")),
         ["fix it", "--model"],
     ],
     ids=" ".join,
@@ -53,4 +65,4 @@ def test_click_declares_each_plain_option() -> None:
     declared = {
         name for option in run.params if isinstance(option, click.Option) for name in option.opts
     }
-    assert {*FLAGS, *VALUES} <= declared
+    assert {*FLAGS, *VALUES, *NUMBERS, *DIRECTORIES, *FILES} <= declared

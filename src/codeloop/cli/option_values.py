@@ -2,6 +2,8 @@
 and those of the usual arguments of `run`, which are read without click.
 """
 
+import os
+import re
 from pathlib import Path
 
 from msgspec import Struct, convert
@@ -97,27 +99,46 @@ VALUES = {
     "--session": "session",
     "--title": "title",
 }
+# The word after these is a number from 1 up, names a directory, or a file that is read.
+NUMBERS = {"--max-steps": "max_steps", "--max-tokens": "max_tokens"}
+DIRECTORIES = {"--dir": "directory"}
+FILES = {"--config": "config", "--replay": "replay"}
 
 
 def read_plain_arguments(arguments: list[str]) -> Options | None:
     """Return the options that the arguments after `run` give, as click would;
     None if any of them is left to click.
     """
+    values: dict[str, str | int | Path] = {}
     words: list[str] = []
-    flags: dict[str, bool] = {}
-    values: dict[str, str] = {}
     rest = iter(arguments)
     for argument in rest:
         if argument in FLAGS:
-            flags[FLAGS[argument]] = True
-        elif argument in VALUES:
+            values[FLAGS[argument]] = True
+        elif name := _NAMED_VALUES.get(argument):
             value = next(rest, None)
-            if value is None:
+            # click says what is wrong with a value.
+            if value is None or (converted := _convert_value(argument, value)) is None:
                 return None
-            values[VALUES[argument]] = value
+            values[name] = converted
         # `-` alone is stdin.
         elif argument.startswith("-") and argument != "-":
             return None
         else:
             words.append(argument)
-    return convert({"message": words, **flags, **values}, Options)
+    return convert({"message": words, **values}, Options)
+
+
+_NAMED_VALUES = {**VALUES, **NUMBERS, **DIRECTORIES, **FILES}
+
+
+def _convert_value(option: str, value: str) -> str | int | Path | None:
+    """Return the value of an option as `Options` has it; None: click has to look at it."""
+    if option in VALUES:
+        return value
+    if option in NUMBERS:
+        return int(value) if re.fullmatch("[1-9][0-9]{0,8}", value) else None
+    path = Path(value)
+    if option in FILES and not (path.is_file() and os.access(path, os.R_OK)):
+        return None
+    return path
