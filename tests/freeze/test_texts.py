@@ -20,7 +20,7 @@ from codeloop.permission.rules import RuleLayer, judge_need, restrict
 from codeloop.schema.permission import Need, PermissionRequest, PermissionRule
 from codeloop.tool.web.page import decode_page
 from codeloop.workspace.git.ignore_patterns import parse_ignore_file
-from codeloop.workspace.project_facts import describe_project_checks
+from codeloop.workspace.project_checks import describe_project_checks
 from codeloop.workspace.search.file_index import find_names, index_names
 from tests.freeze.ticker import check_loop_turns
 

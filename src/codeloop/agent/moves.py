@@ -20,7 +20,6 @@ from codeloop.schema.errors import (
 )
 from codeloop.schema.message import (
     AssistantMessage,
-    TurnFacts,
     UserMessage,
     describe_relocation,
     format_model_ref,
@@ -33,6 +32,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 from codeloop.tool.tool import TURN_ENDED_KEY

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.message import Tokens, TurnFacts
+from codeloop.schema.message import Tokens
+from codeloop.schema.turn_facts import TurnFacts
 
 TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
 """How a text is emphasised or coloured in a terminal."""

@@ -8,7 +8,8 @@ import pytest
 from codeloop.client.formatting import describe_changes, describe_side_effects
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
-from codeloop.schema.message import AssistantMessage, TurnFacts
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.turn_facts import TurnFacts
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="The work is finished.")

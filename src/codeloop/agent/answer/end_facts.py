@@ -12,8 +12,9 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY
 from codeloop.schema.event import make_message_updated
 from codeloop.schema.limits import SNAPSHOT_COMPARE
-from codeloop.schema.message import AssistantMessage, CheckState, TurnFacts
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.turn_facts import CheckState, TurnFacts
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import EDIT_TOOLS

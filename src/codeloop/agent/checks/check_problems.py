@@ -8,8 +8,8 @@ from typing import NamedTuple
 from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_runs import CheckRun, list_checks
 from codeloop.agent.checks.check_scope import CheckCommand
-from codeloop.schema.message import CheckState
 from codeloop.schema.part import Part
+from codeloop.schema.turn_facts import CheckState
 
 # Problems, as reminders to the model name them.
 LAST_FAILURE_PROBLEM = "the last check failed"

@@ -22,7 +22,7 @@ from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import EDIT_TOOLS
-from codeloop.workspace.project_facts import has_runnable_check
+from codeloop.workspace.project_checks import has_runnable_check
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 # Changes of tests that a result names; it counts the others.

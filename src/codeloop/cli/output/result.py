@@ -19,7 +19,6 @@ from codeloop.schema.message import (
     AssistantMessage,
     Session,
     Tokens,
-    TurnFacts,
     UserMessage,
     measure_growth,
 )
@@ -32,6 +31,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:

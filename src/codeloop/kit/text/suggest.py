@@ -38,11 +38,7 @@ def find_similar(
         length_difference = abs(length - len(each))
         # A cheap check before the comparison: each character too many is an edit.
         may_be_near = length_difference <= max_edits and max(length, len(each)) <= MAX_NAME_LENGTH
-        edits = (
-            _count_edits(lower_name, each.lower(), max_edits)
-            if may_be_near
-            else max_edits + 1
-        )
+        edits = _count_edits(lower_name, each.lower(), max_edits) if may_be_near else max_edits + 1
         if edits <= max_edits:
             matches.append(_SimilarName(edits, length_difference, index, each))
         elif parts and length >= MIN_PART_LENGTH and lower_name in each.lower():

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.message import Message, ModelRef, TurnFacts
+from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.operation import Operation
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
