@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.store.database import LEDGER_VIEW, MIGRATIONS, Database, StoreError
+from codeloop.store.database import MIGRATIONS, Database, StoreError
+from codeloop.store.ledger_schema import LEDGER_VIEW
 
 RequestKind = Literal["turn", "subagent", "compaction", "title", "judge", "check"]
 """What a request was for.

@@ -1,0 +1,89 @@
+"""The table of the ledger, and how it is filled from what a database of
+an earlier version holds.
+"""
+
+SELECT_PAID_ANSWERS = """
+    WITH RECURSIVE root (id, top) AS (
+        SELECT id, id FROM session WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM session)
+        UNION SELECT session.id, top FROM session JOIN root ON session.parent_id = root.id),
+    owner AS (
+        SELECT session.id, parent_id, directory, coalesce(top, session.id) AS top, CAST(data AS TEXT) AS info
+        FROM session LEFT JOIN root ON root.id = session.id),
+    answer AS (
+        SELECT message.id, message.session_id, created, CAST(data AS TEXT) AS info FROM message
+        WHERE substr(data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)),
+    side AS (
+        SELECT owner.*, key.kind, json_extract(info, key.path) AS used FROM owner
+        JOIN (SELECT 'title' AS kind, '$.metadata.title' AS path
+            UNION ALL SELECT 'judge', '$.metadata.judgedUsage') AS key
+        WHERE json_type(info, key.path || '.created') = 'integer'
+            AND json_type(info, key.path || '.cost') IN ('real', 'integer')
+            AND json_type(info, key.path || '.tokens.input') = 'integer')
+    SELECT min(created, CAST(strftime('%s', 'now') AS INTEGER) * 1000) AS time, session_id, owner.top AS root_id,
+        answer.id AS message_id, directory, coalesce(json_extract(owner.info, '$.path'), '') AS path,
+        json_extract(answer.info, '$.providerID') || '/' || json_extract(answer.info, '$.modelID') AS model,
+        CASE WHEN json_extract(answer.info, '$.summary') THEN 'compaction'
+            WHEN parent_id IS NULL THEN 'turn' ELSE 'subagent' END AS kind,
+        json_extract(answer.info, '$.cost') AS cost,
+        json_extract(answer.info, '$.tokens.input')
+            + coalesce(json_extract(answer.info, '$.retried.input'), 0) AS input,
+        json_extract(answer.info, '$.tokens.output')
+            + coalesce(json_extract(answer.info, '$.retried.output'), 0) AS output,
+        json_extract(answer.info, '$.tokens.reasoning')
+            + coalesce(json_extract(answer.info, '$.retried.reasoning'), 0) AS reasoning,
+        json_extract(answer.info, '$.tokens.cache.read')
+            + coalesce(json_extract(answer.info, '$.retried.cache.read'), 0) AS cache_read,
+        json_extract(answer.info, '$.tokens.cache.write')
+            + coalesce(json_extract(answer.info, '$.retried.cache.write'), 0) AS cache_write,
+        coalesce(json_extract(answer.info, '$.tokens.cache.hourWrite'), 0)
+            + coalesce(json_extract(answer.info, '$.retried.cache.hourWrite'), 0) AS hour_write,
+        coalesce(json_extract(answer.info, '$.tokens.estimated'), 0)
+            + coalesce(json_extract(answer.info, '$.retried.estimated'), 0) AS estimated,
+        (SELECT count(*) FROM part WHERE message_id = answer.id
+            AND substr(data, 1, 14) = CAST('{"type":"tool"' AS BLOB)) AS tool_calls,
+        0 AS is_open
+    FROM answer JOIN owner ON owner.id = session_id WHERE created >= json_extract(owner.info, '$.time.created')
+    UNION ALL
+    SELECT min(json_extract(used, '$.created'), CAST(strftime('%s', 'now') AS INTEGER) * 1000), id, top, '', directory,
+        coalesce(json_extract(info, '$.path'), ''),
+        coalesce(json_extract(used, '$.providerID'), '') || '/' || coalesce(json_extract(used, '$.modelID'), ''), kind,
+        json_extract(used, '$.cost'), json_extract(used, '$.tokens.input'),
+        coalesce(json_extract(used, '$.tokens.output'), 0), coalesce(json_extract(used, '$.tokens.reasoning'), 0),
+        coalesce(json_extract(used, '$.tokens.cache.read'), 0), coalesce(json_extract(used, '$.tokens.cache.write'), 0),
+        coalesce(json_extract(used, '$.tokens.cache.hourWrite'), 0),
+        coalesce(json_extract(used, '$.tokens.estimated'), 0), 0, 0
+    FROM side WHERE json_extract(used, '$.created') >= json_extract(info, '$.time.created')"""
+"""The rows of the ledger that a database of the versions 1 to 3 stands for,
+with the columns of the table below.
+
+A copy of a session is younger than the answers that were copied; they count once, in the session
+that paid for them. What was undone or deleted before is unknown. The migration below is released:
+neither text changes any more.
+"""
+_CREATE_TABLE = """
+    CREATE TABLE spending (
+        number INTEGER PRIMARY KEY, time INTEGER NOT NULL, session_id TEXT NOT NULL, root_id TEXT NOT NULL,
+        message_id TEXT NOT NULL, directory TEXT NOT NULL, path TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL,
+        cost REAL NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+        cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, hour_write INTEGER NOT NULL,
+        estimated INTEGER NOT NULL, tool_calls INTEGER NOT NULL, is_open INTEGER NOT NULL);
+    CREATE INDEX spending_time ON spending (time);
+    INSERT INTO spending SELECT NULL, * FROM ("""
+_PROTECT_ROWS = """) ORDER BY time;
+    CREATE TRIGGER spending_stays BEFORE DELETE ON spending
+        BEGIN SELECT RAISE(ABORT, 'what was spent is never deleted'); END;
+    CREATE TRIGGER spending_is_settled BEFORE UPDATE ON spending WHEN NOT old.is_open
+        BEGIN SELECT RAISE(ABORT, 'what was spent never changes'); END;
+    PRAGMA user_version = 4;
+    """
+LEDGER_MIGRATION = f"{_CREATE_TABLE}{SELECT_PAID_ANSWERS}{_PROTECT_ROWS}"
+"""The script that makes and fills the table. A row stays open if the process was killed
+before the answer had ended.
+"""
+_CREATE_VIEW = (
+    "CREATE TEMP VIEW spending AS SELECT row_number() OVER (ORDER BY time) AS number, * FROM ("
+)
+LEDGER_VIEW = f"{_CREATE_VIEW}{SELECT_PAID_ANSWERS})"
+"""Shows a database of an earlier version, which is only read,
+with the rows that the migration would give it.
+"""
