@@ -14,13 +14,12 @@ from bench.process_runner import Command, MeasurementFailed
 from bench.protocols.dialects import DIALECTS
 from bench.scenario_server import Scenario, ScenarioServer
 from bench.subjects import Installation
-from codeloop.model.protocols.anthropic.response import AnthropicReader
-from codeloop.model.protocols.bedrock.adapter import EventStreamParser
-from codeloop.model.protocols.bedrock.response import BedrockReader
-from codeloop.model.protocols.chat_completions.response import ChatCompletionsReader
-from codeloop.model.protocols.google.response import GoogleReader
-from codeloop.model.protocols.google_interactions.response import InteractionReader
-from codeloop.model.protocols.responses.response import ResponsesReader
+from codeloop.model.protocols.anthropic.adapter import AnthropicReader
+from codeloop.model.protocols.bedrock.adapter import BedrockReader, EventStreamParser
+from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsReader
+from codeloop.model.protocols.google.adapter import GoogleReader
+from codeloop.model.protocols.google_interactions.adapter import InteractionReader
+from codeloop.model.protocols.responses.adapter import ResponsesReader
 from codeloop.model.providers import ADAPTERS
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.sse import SseParser

@@ -17,7 +17,7 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.extend.host.protocol import CallOrigin, CallTool
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.live_events import Delta, PartDelta
 
 CALL_COUNT, DELTA_COUNT, DELTAS_PER_BATCH = 1_000, 20_000, 20

@@ -147,7 +147,7 @@ TABLES = {
     "app/dispatch.py",
     "app/toolbox.py",
     "cli/command_table.py",
-    "model/credentials/chains.py",
+    "model/credentials/environment.py",
     "model/providers.py",
     "server/preview/operations.py",
     "tool/search_providers.py",

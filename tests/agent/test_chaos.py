@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.agent.request.projection import project_conversation
 from codeloop.model.testing.chaos import ChaosModel, FaultRates
+from codeloop.model.testing.replay import SCRIPT_INFO, ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.examples import scale_examples

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, TextDelta
-from codeloop.model.prices import Prices
+from codeloop.model.chat import (
+    CallReady,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Prices,
+    TextDelta,
+)
+from codeloop.model.testing.replay import SCRIPT_INFO, ScriptedModel
 from codeloop.model.testing.script import (
     RetryBlock,
     ScriptedAnswer,
@@ -16,7 +24,6 @@ from codeloop.model.testing.script import (
     TextBlock,
     TokenCount,
 )
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle

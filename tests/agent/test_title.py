@@ -12,10 +12,9 @@ from codeloop.agent.title import MAX_TITLE_CHARS, is_untitled, shorten_to_line
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
-from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest
-from codeloop.model.prices import Prices
+from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest, Prices
+from codeloop.model.testing.replay import SCRIPT_INFO, ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import ABORT, PROMPT, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,

@@ -13,8 +13,8 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.process_dispatch import carry_out
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
 from codeloop.schema.api.session_inputs import (
     ABORT,

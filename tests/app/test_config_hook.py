@@ -10,8 +10,8 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.app.settings import find_settings
 from codeloop.client.client import Client
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import COMMAND, InvokeCommand
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.bounds.extension import HOST_WAIT

@@ -20,8 +20,8 @@ from codeloop.client.local import LocalClient
 from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import OperationCall
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from codeloop.app.models.open_models import SingleModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.wire import replace
 from tests.support.sandbox_support import has_sandbox

@@ -10,8 +10,8 @@ import pytest
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.answers import (
     PERMISSION_LIST,
     PERMISSION_REPLY,

@@ -10,7 +10,7 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import open_project
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_GET,

@@ -6,10 +6,14 @@ from subprocess import run
 
 import pytest
 
-from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
-from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools
+from codeloop.app.toolbox import (
+    BUILTIN_PARAMETERS_FILE,
+    BUILTIN_TOOLS,
+    has_language_server,
+    list_builtin_tools,
+)
 from codeloop.lsp.servers.choice import select_servers
 from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.bounds import language_tools

@@ -17,8 +17,8 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.extend.host.host_callbacks import HostKey
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.pty import PTY_CREATE, CreatePty
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.config import ProgramSandboxConfig

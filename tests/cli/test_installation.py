@@ -155,10 +155,11 @@ def test_a_server_says_so_and_stores_nothing(
 def test_a_run_ends_with_its_result(
     site: Site, tmp_path: Path, change: Callable[[Site], None], message: str, form: str
 ) -> None:
-    answers = after_update(site, change, call_tool("outline", path="a.py"), Answer(text="Done"))
+    # A tool that is not imported while the model is waited for.
+    fetch = call_tool("webfetch", url="http://127.0.0.1:9/", format="text")
+    answers = after_update(site, change, fetch, Answer(text="Done"))
     with serving(answers) as model:
         desk = site.make_desk(tmp_path, model)
-        (desk.work / "a.py").write_text("def f(): ...\n")
         code, stdout, stderr = run(desk, "--format", form, "Look at it")
         requests = [received for received in model.requests if b'"tools"' in received.body]
     assert code == 1

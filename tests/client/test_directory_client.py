@@ -8,7 +8,7 @@ from pathlib import Path
 from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.config import CONFIG_GET, CONFIG_SETTINGS, CONFIG_UPDATE, UpdateConfig
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.operation import NoArguments

@@ -18,7 +18,7 @@ from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import RuleLayer, judge_need, restrict
 from codeloop.schema.permission import Need, PermissionRequest, PermissionRule
-from codeloop.tool.web.charset import decode_page
+from codeloop.tool.web.page import decode_page
 from codeloop.workspace.git.ignore_patterns import parse_ignore_file
 from codeloop.workspace.project_checks import describe_project_checks
 from codeloop.workspace.search.file_index import find_names, index_names

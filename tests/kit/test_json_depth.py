@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codeloop.kit.json_depth import MAX_JSON_DEPTH, check_json_depth
+from codeloop.schema.wire import MAX_JSON_DEPTH, check_json_depth
 
 DEEPEST = MAX_JSON_DEPTH
 

@@ -6,7 +6,7 @@ from fnmatch import translate
 import pytest
 
 from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_NAMES
-from codeloop.kit.name_set import NameSet
+from codeloop.kit.wildcard import NameSet
 
 _NAMES = """
 .env .ENV .env. .env.local my.env env .envrc .envrc.d id_rsa id_rsa.pub id_rs key.pem .pem pem a.PEM.txt x.asc.key

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.wrappers.retrying_model import RetryingModel
-from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
-from codeloop.net.http1 import Connection
+from codeloop.net.http1 import ChunkedBody, Connection
 from codeloop.schema.limits import MODEL_INFLATED
 
 

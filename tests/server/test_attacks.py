@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.testing.replay import SCRIPT_INFO, play_answer
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, play_answer
 from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import AnyOperation

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.ids import new_id
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from codeloop.model.chat import ModelEvent, ModelRequest
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData

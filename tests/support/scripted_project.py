@@ -33,8 +33,8 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
+from codeloop.model.testing.replay import SCRIPT_INFO, ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.answers import PERMISSION_REPLY, AnswerPermission
 from codeloop.schema.api.session_inputs import PROMPT, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession

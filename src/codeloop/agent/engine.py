@@ -17,7 +17,6 @@ from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.agent.turn_hooks import NO_HOOKS, TurnHooks
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel
 from codeloop.permission.gate import Gate
 from codeloop.schema.api.agents import Agent
@@ -149,6 +148,8 @@ class Engine(Struct, frozen=True):
 
     def get_agent(self, name: str) -> Agent:
         """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
+        from codeloop.kit.text.suggest import find_similar, format_suggestion
+
         agent = self.agents.get(name)
         if agent is None:
             names = sorted(name for name, agent in self.agents.items() if not agent.hidden)

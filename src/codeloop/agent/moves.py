@@ -387,8 +387,12 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
     """Return the stop by the first limit that is reached; None: no limit is."""
     if settings.configured_budget is not None and settings.configured_budget.refusal:
         return Stop("limit", settings.configured_budget.refusal)
-    # Most turns have no limit: their entries need not be searched.
-    if settings.max_steps is not None and len(list_turn_steps(conversation)) >= settings.max_steps:
+    # Most turns have no limit, or not yet as many entries: they need not be searched.
+    if (
+        settings.max_steps is not None
+        and len(conversation.entries) >= settings.max_steps
+        and len(list_turn_steps(conversation)) >= settings.max_steps
+    ):
         noun = "step" if settings.max_steps == 1 else "steps"
         return Stop("limit", f"The limit of {settings.max_steps} {noun} is reached.")
     if not settings.is_spending_limited:

@@ -5,8 +5,12 @@ and runs its tool calls as they come.
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from codeloop.agent.answer.answer_draft import AnswerDraft
-from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
+from codeloop.agent.answer.answer_lifecycle import (
+    AnswerDraft,
+    InterruptionGuard,
+    make_answer,
+    store_finish,
+)
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets

@@ -11,7 +11,7 @@ from codeloop.schema.part import Part
 from codeloop.schema.permission import Action, PermissionRequest
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
-from codeloop.tool.tool_hooks import ToolHooks
+from codeloop.tool.call_session import ToolHooks
 
 
 class HasStopReason(Protocol):

@@ -20,9 +20,8 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.places import HeldPlace, Place, Places
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
-from codeloop.config.trust.state import TrustState, find_trust_state
-from codeloop.extend.homes import Home, find_homes, list_watched_paths
-from codeloop.extend.installed_plugins import find_installed_plugins
+from codeloop.config.trust.store import TrustState, find_trust_state
+from codeloop.extend.homes import Home, find_homes, find_installed_plugins, list_watched_paths
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state

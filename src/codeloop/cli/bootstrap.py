@@ -149,12 +149,12 @@ def open_missing_streams() -> None:
 
 def is_print_error(error: OSError) -> bool:
     """Return whether an error was raised by printing: by click's `echo`,
-    or by `sys.stdout.write` in `main`.
+    or by `write` in `main` and `print_error`.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_name in {"echo", "main"}
+    return trace is not None and trace.tb_frame.f_code.co_name in {"echo", "main", "print_error"}
 
 
 def end_without_output(error: OSError) -> None:

@@ -1,13 +1,9 @@
-"""The commands of `codeloop`, each with its module and help text,
-and the error handling around them.
+"""The commands of `codeloop`, each with its module and help text, and their usage errors.
 
 A command's module is imported when the command is called, so that starting and `--help` stay quick.
 """
 
-import os
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -35,11 +31,7 @@ from codeloop.cli.options import (
     TRUST_OPTION,
     WORKTREE_OPTION,
 )
-from codeloop.kit import fault_injection
-from codeloop.kit.programs import exclude_project_folders
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.errors import CodeloopError
-from codeloop.schema.installation import InstallationChanged
 
 # The commands by name, each with the place of its code and its help text.
 COMMANDS = {
@@ -208,48 +200,20 @@ def app(ctx: click.Context, **flags: Any) -> None:
         sys.exit(start_conversation(ctx, flags, is_prompt=ctx.meta.get(IS_PROMPT_KEY, False)))
 
 
-def run_command_line() -> None:
-    """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
-    # Tests inject faults by this variable. A mistyped fault ends the program,
-    # else a test would pass without it.
-    if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.find_variable_error()):
-        click.echo(f"codeloop: {problem}", err=True)
-        sys.exit(2)
-    if "_CODELOOP_COMPLETE" in os.environ:
-        from codeloop.cli.commands.completion import register_bash
-
-        register_bash()
-    # Programs are never taken from the project, which may have planted a `git` or an `rg` of its
-    # own. Where the current directory has been deleted, the command that needs it reports that.
-    with suppress(OSError):
-        exclude_project_folders(Path.cwd())
+def call_command() -> int:
+    """Call the command that the arguments name, and return its exit code.
+    Usage errors are one line, as are errors of ours, which the caller prints.
+    """
     try:
         # Outside of standalone mode click raises its errors, instead of printing them and exiting.
         result = app.main(prog_name="codeloop", standalone_mode=False)
-    except InstallationChanged as error:
-        # Nothing more can be imported.
-        _print_error(f"codeloop: {error}")
-        sys.exit(1)
-    except CodeloopError as error:
-        from codeloop.cli.exit_codes import choose_error_code
-
-        code = choose_error_code(error)
-        _print_error(f"codeloop: {error}")
-        sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
-        _print_error(error.format_message())
-        sys.exit(error.exit_code)
+        click.echo(escape_controls(error.format_message()), err=True)
+        return error.exit_code
     except click.ClickException as error:
-        _print_error(f"codeloop: {describe_usage_error(error)}")
-        sys.exit(error.exit_code)
+        click.echo(escape_controls(f"codeloop: {describe_usage_error(error)}"), err=True)
+        return error.exit_code
     except click.Abort:
         click.echo("codeloop: Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(result if isinstance(result, int) else 0)
-
-
-def _print_error(text: str) -> None:
-    """Print an error. It may quote a server, a repository or a file,
-    so control sequences in it are escaped.
-    """
-    click.echo(escape_controls(text), err=True)
+        return INTERRUPTED_EXIT_CODE
+    return result if isinstance(result, int) else 0

@@ -47,7 +47,7 @@ def main() -> None:
             sys.stdout.write(VERSION + "\n")
             sys.exit(0)
         catch_signals(sys.argv[1:])
-        from codeloop.cli.command_table import run_command_line
+        from codeloop.cli.command_line import run_command_line
         from codeloop.schema.installation import watch_late_imports
 
         watch_late_imports()

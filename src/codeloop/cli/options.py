@@ -1,6 +1,4 @@
-"""The click options that several commands share, and `Options`,
-their values for commands that open a project.
-"""
+"""The click options that several commands share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import environ
@@ -9,11 +7,10 @@ from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
-from msgspec import Struct
 
 from codeloop.kit.lazy import load_object
 from codeloop.net.hosts import OFFLINE_VARIABLE
-from codeloop.schema.permission import FORMER_PROFILES, PROFILES, Profile
+from codeloop.schema.permission import FORMER_PROFILES, PROFILES
 
 # The function of `codeloop.cli.completion_values` that completes each kind of parameter,
 # loaded when Tab is pressed.
@@ -176,70 +173,3 @@ def format_flags(flags: Mapping[str, object]) -> list[str]:
         if value is not True:
             words.append(f"{value:.15g}" if isinstance(value, float) else str(value))
     return words
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    """The options of `run`, conversations and others that open a project;
-    those that a command lacks have defaults.
-    """
-
-    message: tuple[str, ...]
-    directory: Path | None = None
-    attach: str | None = None
-    username: str | None = None
-    password: str | None = None
-    model: str | None = None
-    variant: str | None = None
-    agent: str | None = None
-    continue_latest: bool = False
-    session: str | None = None
-    fork: bool = False
-    worktree: str | None = None
-    """The name of a work tree; "": one whose name is made from the prompt;
-    None: the directory itself.
-    """
-    base: str | None = None
-    at: str | None = None
-    command: str | None = None
-    title: str | None = None
-    format: str = "text"
-    """`text`; `json`: JSON Lines of codeloop's own; `stream-json`;
-    or `result`: only the last line of `stream-json`.
-    """
-    input_format: str = "text"
-    partial: bool = False
-    """`stream-json` has a line for each delta, too."""
-    replay_messages: bool = False
-    permission_tool: str | None = None
-    """`stdio`: the program at stdin and stdout is asked for permissions; None: it is not."""
-    files: tuple[Path, ...] = ()
-    schema: Path | None = None
-    goal: str | None = None
-    checks: tuple[str, ...] = ()
-    protect: tuple[str, ...] = ()
-    unprotect: tuple[str, ...] = ()
-    rounds: int | None = None
-    max_steps: int | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    timeout: float | None = None
-    auto: bool = False
-    profile: Profile | None = None
-    trust: bool = False
-    thinking: bool = False
-    plain: bool = False
-    log_level: str | None = None
-    print_logs: bool = False
-    no_compact: bool = False
-    no_wait: bool = False
-    background: bool = False
-    detached: bool = False
-    """It is the process that `--background` starts: no terminal is there,
-    but the user answers in another one.
-    """
-    config: Path | None = None
-    record: Path | None = None
-    force: bool = False
-    replay: Path | None = None
-    pace: float = 0.0
-    """As `Startup.pace`; no flag sets it, only `codeloop demo`."""

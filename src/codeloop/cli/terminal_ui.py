@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.target.open_target import choose_open_target
 from codeloop.cli.target.selection import (
     check_agent,
@@ -23,7 +23,7 @@ from codeloop.cli.target.selection import (
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.trust.state import TrustChange
+from codeloop.config.trust.store import TrustChange
 from codeloop.schema.message import Session
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 

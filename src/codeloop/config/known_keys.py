@@ -11,7 +11,6 @@ import msgspec
 
 from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.wildcard import matches
 from codeloop.schema.config import (
     AgentConfig,
@@ -257,6 +256,8 @@ def find_unknown_keys(
     """Yield every unknown key; in sections that may have any key,
     only those similar to a known one.
     """
+    from codeloop.kit.text.suggest import find_similar
+
     if not is_object(value):
         return
     known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
@@ -304,6 +305,8 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
 
     A name that is far from all may be that of an extension's tool, or of a model's option.
     """
+    from codeloop.kit.text.suggest import find_similar
+
     is_wildcard = any(char in name for char in "*?")
     if name in names or (is_wildcard and any(matches(each, name) for each in names)):
         return []
@@ -349,6 +352,8 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
 
 def warn_of_unknown_keys(layer: Layer) -> list[str]:
     """Return a warning for each key of a layer that is not known."""
+    from codeloop.kit.text.suggest import format_suggestion
+
     warnings: list[str] = []
     for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
         name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)

@@ -12,7 +12,7 @@ Paths are compared as on a disk that ignores case.
 import re
 from functools import cache
 
-from codeloop.kit.name_set import NameSet
+from codeloop.kit.wildcard import NameSet
 
 _KEY_NAMES = """
 .env .env.* .env-* .env_* .envrc .envrc.* *.env

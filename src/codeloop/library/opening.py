@@ -5,22 +5,115 @@ which uses one on a server.
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Unpack
 
+from codeloop.app.extensions.open_with_extensions import open_with_extensions
+from codeloop.app.prompt_parts import make_local_file_part
+from codeloop.app.settings import Startup, check_directory
 from codeloop.client.client import Client
+from codeloop.client.connect import connect_to_server
+from codeloop.client.local import LocalClient
+from codeloop.client.packed_file import pack_file
 from codeloop.client.target import Target
-from codeloop.library.budget import Budget
+from codeloop.kit.paths import expand_user_path
+from codeloop.library.budget import Budget, make_budget_registry
 from codeloop.library.errors import ProjectClosed
 from codeloop.library.event_feed import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionTarget
+from codeloop.model.testing.recording_file import open_recording
+from codeloop.schema.api.config import CONFIG_WARNINGS
 from codeloop.schema.api.project import PATH_GET
-from codeloop.schema.errors import UsageProblem
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.event import StampedEvent
 from codeloop.schema.installation import watch_late_imports
 from codeloop.schema.operation import Gives, NoArguments, Operation, Takes
+
+
+@asynccontextmanager
+async def open_local_target(
+    directory: "str | os.PathLike[str]", options: OpenOptions
+) -> AsyncGenerator[Target]:
+    """Open the project of a directory while the block runs. Raises CodeloopError."""
+    folder = expand_user_path(directory).absolute()
+    check_directory(folder)
+    if "record" in options and "replay" in options:
+        raise UsageProblem(
+            "record and replay exclude each other, as a replay asks no model. Leave one of them out."
+        )
+    record = options.get("record")
+    with (
+        open_recording(Path(record), replace=False)
+        if record is not None
+        else nullcontext() as record_file
+    ):
+        startup = _make_startup(
+            folder, options, record_file.path if record_file is not None else None
+        )
+        project = await open_with_extensions(startup)
+        try:
+            project.refresh_catalog()
+            client = LocalClient(project)
+            yield Target(
+                client=client,
+                directory=project.settings.project_root.directory_name,
+                get_session_client=lambda _: client,
+                attach_file=make_local_file_part,
+                notes=tuple(project.settings.loaded.warnings),
+                list_problems=project.models.list_problems,
+            )
+        finally:
+            await project.close()
+            if record_file is not None:
+                record_file.is_whole = not project.models.list_problems()
+
+
+def _make_startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:
+    config, replay, model = options.get("config"), options.get("replay"), options.get("model")
+    return Startup(
+        directory=folder,
+        environment=dict(options.get("environment", os.environ)),
+        config_file=Path(config) if config is not None else None,
+        settings={**options.get("settings", {}), **({"model": model} if model is not None else {})},
+        trust=options.get("trust", False),
+        record=record,
+        replay=Path(replay) if replay is not None else None,
+        budgets=make_budget_registry(options.get("budget")),
+    )
+
+
+@asynccontextmanager
+async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
+    """Connect to a server while the block runs. Raises CodeloopError."""
+    directory = options.get("directory")
+    path = Path(directory) if directory is not None else None
+    client = connect_to_server(url, path, options.get("username"), options.get("password"))
+    try:
+        path_info = await client.call(PATH_GET, NoArguments())
+        # The server's own spelling of the directory.
+        directory_client = client.for_directory(path_info.directory)
+        warnings: tuple[str, ...] = ()
+        # A server of another version may not have this operation.
+        with suppress(OperationError):
+            warnings = tuple(await directory_client.call(CONFIG_WARNINGS, NoArguments()))
+        if client.sends_in_clear:
+            warnings = (
+                "The password is sent unencrypted, because the address is http. Use https.",
+                *warnings,
+            )
+        yield Target(
+            client=directory_client,
+            directory=path_info.directory,
+            get_session_client=lambda _: directory_client,
+            attach_file=pack_file,
+            notes=warnings,
+            connection=client.connection,
+        )
+    finally:
+        await client.close()
 
 
 @asynccontextmanager
@@ -34,7 +127,6 @@ async def open_directory(
     its configuration can't be used.
     """
     # Imported late: a program that only connects needs no app.
-    from codeloop.library.local import open_local_target
 
     _require_asyncio()
     options = check_options(options, OpenOptions)
@@ -53,7 +145,6 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
     Raises CodeloopError if no server answers, or the password is wrong.
     """
     # Imported late: a program that only opens directories needs no connection.
-    from codeloop.library.remote import open_remote_target
 
     _require_asyncio()
     options = check_options(options, ConnectOptions)

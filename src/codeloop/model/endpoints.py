@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.services import Service, list_service_urls
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.chains import load_chain
-from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.credentials.environment import find_environment_key, load_chain
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable, NoKey, WrongKeyOrigin
 from codeloop.model.provider import (

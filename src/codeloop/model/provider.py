@@ -15,8 +15,7 @@ from codeloop.model.catalog.catalog import ProviderRow
 from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import BASE_URLS, SETTING_VARIABLES, LocalServer
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.chains import load_chain
-from codeloop.model.credentials.environment import is_key_variable
+from codeloop.model.credentials.environment import is_key_variable, load_chain
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import MODEL_NO_DEADLINE

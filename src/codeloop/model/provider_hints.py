@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.chains import load_chain
-from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.credentials.environment import find_environment_key, load_chain
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import (
@@ -147,6 +145,8 @@ class ProviderHints(Struct, frozen=True):
 
     async def suggest_models(self) -> str:
         """Return similar models, as ` Did you mean ...?`; a local server is asked for its own."""
+        from codeloop.kit.text.suggest import find_similar, format_suggestion
+
         # The catalog knows the models of a vendor,
         # but not those that are installed on this machine.
         names: list[str] = [*self.list_models()]

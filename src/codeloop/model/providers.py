@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from codeloop.kit.lazy import load_object
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides, is_allowed
 from codeloop.model.catalog.services import (
@@ -27,9 +26,8 @@ from codeloop.model.catalog.vendors import (
     LOCAL_SERVERS,
     LocalServer,
 )
-from codeloop.model.chat import ChatModel, ModelInfo
-from codeloop.model.credentials.chains import load_chain
-from codeloop.model.credentials.environment import find_environment_key, remove_keys
+from codeloop.model.chat import ChatModel, ModelInfo, Prices
+from codeloop.model.credentials.environment import find_environment_key, load_chain, remove_keys
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.endpoints import make_endpoint, may_lack_responses
 from codeloop.model.errors import (
@@ -37,7 +35,6 @@ from codeloop.model.errors import (
     UnknownModel,
     UnsupportedProtocol,
 )
-from codeloop.model.prices import Prices
 from codeloop.model.provider import (
     NO_ORIGINS,
     ConfigOrigins,
@@ -159,6 +156,8 @@ class Providers:
 
     def get_provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
+        from codeloop.kit.text.suggest import find_similar, format_suggestion
+
         provider = self._find_provider(provider_id)
         if provider is not None and self.is_enabled(provider_id):
             return provider
@@ -185,6 +184,8 @@ class Providers:
         A provider without a list of models (a local server, a configured address) takes any name.
         Raises `UnknownModel`, naming up to three that are similar.
         """
+        from codeloop.kit.text.suggest import find_similar, format_suggestion
+
         provider_id, slash, model_id = ref.partition("/")
         if not slash or not model_id:
             refs = [

@@ -10,16 +10,17 @@ import time
 from collections.abc import Awaitable, Callable
 from math import isinf
 from ssl import SSLContext
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.net.errors import NetworkError, NetworkErrorKind
 from codeloop.net.hosts import format_host_header, is_local_host, require_reachable
 from codeloop.net.http1 import Connection
-from codeloop.net.proxy import ProxyClient, find_proxy
-from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MODEL_GRACE_TIME, MODEL_INFLATED, MODEL_KEEPALIVE
+
+if TYPE_CHECKING:
+    from codeloop.net.proxy import ProxyClient
 
 Result = TypeVar("Result")
 
@@ -160,13 +161,8 @@ class OriginClient:
         host = self._base_parts.hostname or ""
         # No proxy can reach this machine's own servers, even if NO_PROXY does not list them.
         is_direct = self._tls is not None or is_local_host(host)
-        if not is_direct and (
-            proxy := find_proxy(self._base_parts.scheme, host, self._port, os.environ)
-        ):
-            self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
-            source = await self._proxy.request(
-                method, join_url(self._base_url, path), headers, body
-            )
+        if not is_direct and (proxy := self._open_proxy(host)) is not None:
+            source = await proxy.request(method, join_url(self._base_url, path), headers, body)
             return HttpResponse(self, source, source.status, source.headers)
         head = self._format_head(method, path, headers, len(body))
         # A service may close an idle connection at any time,
@@ -219,13 +215,23 @@ class OriginClient:
                 connection.close()
         return is_complete
 
+    def _open_proxy(self, host: str) -> "ProxyClient | None":
+        """Return the client of the proxy that the environment names for a host, if any."""
+        from codeloop.net.proxy import ProxyClient, find_proxy
+
+        proxy = find_proxy(self._base_parts.scheme, host, self._port, os.environ)
+        if proxy is None:
+            return None
+        self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
+        return self._proxy
+
     async def _connect(self) -> Connection:
+        tls = None
         try:
-            tls = (
-                (self._tls or load_service_tls_context())
-                if self._base_parts.scheme == "https"
-                else None
-            )
+            if self._base_parts.scheme == "https":
+                from codeloop.net.tls import load_service_tls_context
+
+                tls = self._tls or load_service_tls_context()
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         connecting = Connection.open(self._base_parts.hostname or "", self._port, tls)

@@ -22,7 +22,6 @@ from codeloop.kit.processes import (
     read_start_time,
 )
 from codeloop.kit.small_files import read_file_state, write_atomically
-from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE_TIME
 from codeloop.store.database import Database
@@ -158,6 +157,8 @@ async def request_stop_elsewhere(leases: Leases, session_id: str, file: Path) ->
 
     `file`: the session's stop file, which the other process watches while the turn runs.
     """
+    from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
+
     try:
         request_stop(file)
         for _ in range(STOP_ALL_TIME.value // STOP_POLL.value):
@@ -172,6 +173,8 @@ async def request_stop_elsewhere(leases: Leases, session_id: str, file: Path) ->
 
 async def wait_for_stop(*files: Path) -> None:
     """Return once one of the files changes, which asks the turns that run now to stop."""
+    from codeloop.schema.bounds.session import STOP_POLL
+
     before = [read_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_POLL.seconds)

@@ -11,7 +11,7 @@ from codeloop.permission.rules import Verdict
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.call_session import CallSession
+from codeloop.tool.call_session import CallSession, HookRunner
 from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import (
     TURN_ENDED_KEY,
@@ -22,7 +22,6 @@ from codeloop.tool.tool import (
     ToolFailure,
     ToolResult,
 )
-from codeloop.tool.tool_hooks import HookRunner
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
 

@@ -4,7 +4,7 @@ do not get the store itself.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeGuard
+from typing import Protocol, TypeGuard
 
 from msgspec import Struct
 
@@ -38,7 +38,42 @@ from codeloop.store.conversation import find_context_start, make_next_prompt
 from codeloop.store.store import Store
 from codeloop.store.subagents import SubagentStatus, make_subagent_report, read_subagent_state
 from codeloop.tool.superseded_outputs import CacheAge, find_superseded
-from codeloop.tool.tool_hooks import NO_TOOL_HOOKS, ToolHooks
+
+
+class HookRunner(Protocol):
+    """Calls the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
+
+    def has_handler(self, name: str) -> bool:
+        """Return whether a hook has any handler."""
+        ...
+
+    async def run(self, name: str, payload: JSON, output: JSON) -> JSON:
+        """Pass `output` through the handlers. Raises HookRefused: the act is refused."""
+        ...
+
+    async def run_cached(self, name: str, payload: JSON, output: JSON) -> JSON:
+        """Call `run`, and cache its result by the arguments until the handlers change."""
+        ...
+
+
+class ToolHooks:
+    """The hooks of a call when there are no extensions: no handler runs, nothing changes.
+
+    With extensions its subclass `agent.hooks.extension_hooks.ExtensionHooks` is used.
+    """
+
+    @property
+    def runner(self) -> HookRunner | None:
+        """The runner of the handlers; None: there are no extensions."""
+        return None
+
+    async def collect_shell_variables(self, payload: JSON) -> dict[str, str]:
+        """Return the variables that extensions set for a command. Raises HookRefused."""
+        del payload
+        return {}
+
+
+NO_TOOL_HOOKS = ToolHooks()
 
 
 class SubagentReport(Struct, frozen=True):

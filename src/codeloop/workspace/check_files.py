@@ -16,10 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.glob import compile_glob
-from codeloop.kit.name_set import NameSet
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import read_start
 from codeloop.kit.text.patterns import compile_once
+from codeloop.kit.wildcard import NameSet
 from codeloop.workspace.check_environments import (
     ENVIRONMENT_MARK,
     is_started,

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.usage import Usage
-from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
-from codeloop.model.prices import Prices
+from codeloop.model.chat import (
+    Finished,
+    ModelRequest,
+    Prices,
+    TextDelta,
+    TextPiece,
+    UserModelMessage,
+)
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, TextBlock, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_reports import SESSION_STATS, StatsQuery
 from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.message import NO_TOKENS, AssistantMessage

@@ -12,15 +12,18 @@ import asyncio, sys
 from codeloop.agent.calls.early_import import end_timer, import_while_waiting
 
 async def main():
-    assert import_while_waiting({"read"}) is None
+    assert import_while_waiting({"question"}) is None
     early = import_while_waiting({"edit"})
     end_timer(early)
     end_timer(None)
     assert early.cancelled()
     assert "codeloop.tool.builtin.shell.bash" not in sys.modules
-    import_while_waiting({"bash", "read"})
-    while not hasattr(sys.modules.get("codeloop.tool.builtin.shell.bash"), "bash"):
+    import_while_waiting({"read", "bash"})
+    while not hasattr(sys.modules.get("codeloop.tool.builtin.files.read"), "read"):
         await asyncio.sleep(0.01)
+    assert hasattr(sys.modules["codeloop.tool.builtin.shell.bash"], "bash")
+    assert "codeloop.agent.calls.call_context" in sys.modules
+    assert "codeloop.workspace.snapshot.scanner" in sys.modules
     assert "codeloop.tool.builtin.files.edit" not in sys.modules
     assert import_while_waiting({"bash"}) is None
 

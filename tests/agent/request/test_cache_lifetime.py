@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.request.cache_lifetime import saves_with_hour_cache
-from codeloop.model.prices import Prices
+from codeloop.model.chat import Prices
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.event import make_message_updated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.wire import replace

@@ -5,8 +5,7 @@ and for good.
 import pytest
 
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.model.chat import ModelInfo, ToolModelMessage
-from codeloop.model.prices import Prices
+from codeloop.model.chat import ModelInfo, Prices, ToolModelMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry

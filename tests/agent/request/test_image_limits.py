@@ -18,8 +18,8 @@ from codeloop.model.chat import (
     TextPiece,
     UserModelMessage,
 )
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import PROMPT, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import REQUEST_IMAGES

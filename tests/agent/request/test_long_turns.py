@@ -13,8 +13,7 @@ from codeloop.agent.answer.usage import TokenEstimate
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.moves import AskModel, decide_next_move
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.model.chat import ModelInfo, ModelRequest, TokenLimits, ToolSpec
-from codeloop.model.prices import Prices
+from codeloop.model.chat import ModelInfo, ModelRequest, Prices, TokenLimits, ToolSpec
 from codeloop.model.protocols.anthropic.request import AnthropicRequestEncoder
 from codeloop.model.protocols.bedrock.request import BedrockRequestEncoder
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder

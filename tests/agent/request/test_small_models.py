@@ -10,8 +10,8 @@ from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_
 from codeloop.app.toolbox import make_toolbox
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ModelInfo, ModelRequest, TokenLimits
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import open_scripted_project

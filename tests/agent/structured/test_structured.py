@@ -11,8 +11,8 @@ import pytest
 
 from codeloop.agent.structured import validation
 from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import ABORT, RunLimits
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import (

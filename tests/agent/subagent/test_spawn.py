@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.subagent.spawn import run_subagent
-from codeloop.model.chat import ModelInfo
-from codeloop.model.prices import Prices
+from codeloop.model.chat import ModelInfo, Prices
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId

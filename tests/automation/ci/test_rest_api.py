@@ -7,17 +7,17 @@ import pytest
 
 from codeloop.automation.ci.agent_program import AgentLimits
 from codeloop.automation.ci.event import CiEvent
-from codeloop.automation.ci.event_runner import run_event
-from codeloop.automation.ci.hosts import rest_api
-from codeloop.automation.ci.hosts.github import GitHub
-from codeloop.automation.ci.hosts.host import HostProblem
-from codeloop.automation.ci.job import JobSettings
-from codeloop.automation.ci.thread_comment import (
+from codeloop.automation.ci.event_runner import (
     COMMENT_MARKER,
     ThreadRecord,
     read_record,
     render_comment,
+    run_event,
 )
+from codeloop.automation.ci.hosts import rest_api
+from codeloop.automation.ci.hosts.github import GitHub
+from codeloop.automation.ci.hosts.host import HostProblem
+from codeloop.automation.ci.job import JobSettings
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer

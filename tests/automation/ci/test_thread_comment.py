@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.output_files import write_output
-from codeloop.automation.ci.thread_comment import (
+from codeloop.automation.ci.event_runner import (
     ThreadRecord,
     mark_done,
     read_record,
     render_comment,
 )
+from codeloop.automation.ci.output_files import write_output
 from codeloop.schema.errors import CodeloopError
 
 

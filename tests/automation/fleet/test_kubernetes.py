@@ -26,7 +26,7 @@ from codeloop.automation.fleet.kubernetes.cluster_access import (
     find_access,
     read_pod_access,
 )
-from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
+from codeloop.automation.fleet.kubernetes.driver import JobWatcher
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
 from codeloop.schema.errors import CodeloopError
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table

@@ -14,8 +14,13 @@ import pytest
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust import contents
 from codeloop.config.trust.changes import list_trust_changes
-from codeloop.config.trust.state import TrustState, find_trust_state
-from codeloop.config.trust.store import find_trust_record, trust_changed_file, trust_directory
+from codeloop.config.trust.store import (
+    TrustState,
+    find_trust_record,
+    find_trust_state,
+    trust_changed_file,
+    trust_directory,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 

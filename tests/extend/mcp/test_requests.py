@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.form_questions import SecretAsked, convert_answers, make_questions
+from codeloop.extend.mcp.server_requests import SecretAsked, convert_answers, make_questions
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import (
     QuestionAnswers,

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from codeloop.model.catalog.catalog import BUNDLED_FILE, FETCHED_FILE_NAME, Catalog
 from codeloop.model.catalog.packer import pack_catalog, parse_source
 from codeloop.model.catalog.vendors import BASE_URLS, EXPLICIT_PROVIDERS, PREFERRED_PROVIDERS
-from codeloop.model.chat import TokenLimits
+from codeloop.model.chat import Prices, TokenLimits
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.prices import Prices
 from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).parents[3]

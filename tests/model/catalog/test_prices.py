@@ -10,13 +10,13 @@ import pytest
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.packer import SourceModel, SourceProvider, pack_catalog
-from codeloop.model.prices import Prices, PriceTier
-from codeloop.model.protocols.anthropic.response import parse_usage as anthropic_tokens
-from codeloop.model.protocols.bedrock.response import parse_usage as bedrock_tokens
-from codeloop.model.protocols.chat_completions.response import parse_usage as chat_tokens
-from codeloop.model.protocols.google.response import parse_usage as google_tokens
-from codeloop.model.protocols.google_interactions.response import parse_usage as interaction_tokens
-from codeloop.model.protocols.responses.response import parse_usage as responses_tokens
+from codeloop.model.chat import Prices, PriceTier
+from codeloop.model.protocols.anthropic.adapter import parse_usage as anthropic_tokens
+from codeloop.model.protocols.bedrock.adapter import parse_usage as bedrock_tokens
+from codeloop.model.protocols.chat_completions.adapter import parse_usage as chat_tokens
+from codeloop.model.protocols.google.adapter import parse_usage as google_tokens
+from codeloop.model.protocols.google_interactions.adapter import parse_usage as interaction_tokens
+from codeloop.model.protocols.responses.adapter import parse_usage as responses_tokens
 from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import replace

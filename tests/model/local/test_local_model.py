@@ -19,8 +19,8 @@ from codeloop.model.chat import (
 )
 from codeloop.model.local.context_length import LocalContext, find_context_reader
 from codeloop.model.local.local_model import LocalModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, ContextOverflowError, OverflowData
 from codeloop.schema.wire import JSON
 from tests.model.local_server import http

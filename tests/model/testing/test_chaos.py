@@ -22,8 +22,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.chaos import FAULTS, ChaosModel, FaultRates
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError
 from tests.support.examples import scale_examples

@@ -29,7 +29,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.answer_recorder import RecordingModel
-from codeloop.model.testing.replay import ReplayModel
+from codeloop.model.testing.replay import ReplayModel, ScriptedModel
 from codeloop.model.testing.script import (
     ProjectPaths,
     ScriptedAnswer,
@@ -37,7 +37,6 @@ from codeloop.model.testing.script import (
     TextBlock,
     read_answers,
 )
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.wire import replace
 from tests.support.examples import scale_examples

@@ -24,8 +24,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.errors import ModelUnavailable
+from codeloop.model.testing.replay import ScriptedModel, play_pieces
 from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, read_answers
-from codeloop.model.testing.scripted_model import ScriptedModel, play_pieces
 from codeloop.schema.errors import get_error_message
 
 ASK = UserModelMessage((TextPiece("go"),))

@@ -11,8 +11,8 @@ import pytest
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.bounds.server import (

@@ -16,8 +16,8 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.testing.replay import SCRIPT_INFO, ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,

@@ -14,8 +14,8 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.server.server import ListenOptions, Server
 from tests.support.scripted_project import RequestRecorder, make_startup
 

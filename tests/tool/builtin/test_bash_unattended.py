@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.tool.builtin.shell.unanswered import describe_unanswered
+from codeloop.tool.builtin.shell.command_result import describe_unanswered
 from tests.tool.context import make_context
 
 # As a person has them, who works at a terminal.

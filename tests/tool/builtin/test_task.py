@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import ModelInfo
-from codeloop.model.prices import Prices
+from codeloop.model.chat import ModelInfo, Prices
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import TextPart, ToolStateCompleted, ToolStateError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.tool.web.charset import decode_page
+from codeloop.tool.web.page import decode_page
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.chat import ModelInfo
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.config import CONFIG_GET
 from codeloop.schema.api.session_requests import SESSION_LIST, ListSessions
 from codeloop.schema.message import ModelRef

@@ -22,6 +22,7 @@ from codeloop.model.chat import (
     ModelInfo,
     ModelMessage,
     ModelRequest,
+    Prices,
     ReasoningDelta,
     ReasoningPiece,
     ResultPiece,
@@ -31,7 +32,6 @@ from codeloop.model.chat import (
     ToolSpec,
     UsageUpdate,
 )
-from codeloop.model.prices import Prices
 from codeloop.schema.event import StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import CHECKPOINT_INTERVAL

@@ -18,8 +18,8 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
+from codeloop.tool.call_session import HookRunner
 from codeloop.tool.superseded_outputs import find_superseded
-from codeloop.tool.tool_hooks import HookRunner
 
 MESSAGES_HOOK = "experimental.chat.messages.transform"
 SYSTEM_HOOK = "experimental.chat.system.transform"

@@ -9,7 +9,7 @@ steps taken so far in this turn, because many turns end soon after.
 from collections.abc import Collection
 
 from codeloop.agent.request.window import DROP_CHECK_STEPS, estimate_size
-from codeloop.model.prices import Prices
+from codeloop.model.chat import Prices
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, find_context_start

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from threading import Lock
 
 from codeloop.schema.api.session_inputs import BudgetShare
-from codeloop.schema.bounds.session import SHARED_BUDGETS
 
 # Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact.
 _ROUNDING_ERROR = 1e-9
@@ -145,6 +144,8 @@ class SharedBudgets:
 
     def find(self, share: BudgetShare) -> SharedBudget:
         """Return the budget of a share; the first share with an id makes it."""
+        from codeloop.schema.bounds.session import SHARED_BUDGETS
+
         shared_budget = self._by_id.get(share.id)
         if shared_budget is None:
             while len(self._by_id) >= SHARED_BUDGETS.value:

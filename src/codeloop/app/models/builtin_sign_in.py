@@ -10,7 +10,6 @@ from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
 from codeloop.config.file_entries import choose_entry_file, write_value
 from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYMENT_PROVIDERS
-from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.device_code import (
     DEVICE_SERVICES,
     DeviceSignIn,
@@ -18,7 +17,7 @@ from codeloop.model.credentials.device_code import (
     request_code,
     wait_for_tokens,
 )
-from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.credentials.environment import find_environment_key, load_chain
 from codeloop.model.credentials.pkce import (
     PKCE_SERVICES,
     PkceService,

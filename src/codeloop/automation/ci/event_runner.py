@@ -3,8 +3,12 @@ from its delivery to the comment that reports the outcome.
 """
 
 import asyncio
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import AgentProgram
 from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
@@ -15,18 +19,60 @@ from codeloop.automation.ci.job_repository import JobRepository
 from codeloop.automation.ci.output_files import remove_links, write_output
 from codeloop.automation.ci.review.review_runner import run_review
 from codeloop.automation.ci.task_runner import run_task
-from codeloop.automation.ci.thread_comment import (
-    COMMENT_MARKER,
-    ThreadRecord,
-    mark_done,
-    read_record,
-    render_comment,
-)
 from codeloop.client.formatting import format_cost
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL
+from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL, CI_REQUESTS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
+
+COMMENT_MARKER = "<!-- codeloop-thread "
+_RECORD_PATTERN = re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->"
+
+
+class ThreadRecord(Struct, frozen=True, omit_defaults=True):
+    """The record of a thread for later jobs. `done`: keys of the handled events;
+    `cost`: the dollars of all of them.
+
+    `run`: the id of the job that works in the thread now, "" for none. `until`: the latest time at
+    which that job ends, in seconds since the epoch.
+    """
+
+    done: tuple[str, ...] = ()
+    cost: float = 0.0
+    run: str = ""
+    until: int = 0
+
+
+def read_record(text: str) -> ThreadRecord:
+    """Return the record in a comment of codeloop;
+    an empty one if there is none or it can't be parsed.
+    """
+    # `match`, not `search`: a model could write a record further down in the text.
+    match = re.match(_RECORD_PATTERN, text)
+    try:
+        return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
+    except msgspec.DecodeError:
+        return ThreadRecord()
+
+
+def mark_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
+    """Return the record after the event with this key was handled.
+    No job works in the thread then.
+    """
+    keys = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
+    return ThreadRecord(done=keys, cost=round(record.cost + cost, 6))
+
+
+def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
+    """Return a comment: the hidden record, a title, the text (Markdown), and a line of facts."""
+    record_comment = f"{COMMENT_MARKER}{msgspec.json.encode(record).decode()} -->"
+    line = " · ".join(fact for fact in facts if fact)
+    # A space at the start belongs to the fence of a block of code.
+    content = text.strip("\n")
+    body = f"\n{content}\n" if content else ""
+    footer = f"\n---\n{line}\n" if line else ""
+    return f"{record_comment}\n**codeloop** · {title}\n{body}{footer}"
+
 
 _FORK_REFUSAL = (
     "This pull request comes from a fork. Nothing of a fork is run where secrets are. If you have read the change and "

@@ -13,7 +13,7 @@ from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.chat.open_session import OpenSession, SendCall
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import (

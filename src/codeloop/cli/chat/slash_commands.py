@@ -17,7 +17,7 @@ from codeloop.cli.chat.report_commands import (
     show_memory,
     show_status,
 )
-from codeloop.cli.run.send import OutgoingMessage, send_message
+from codeloop.cli.run.message import OutgoingMessage, send_message
 from codeloop.cli.target.selection import (
     check_agent,
     check_model,

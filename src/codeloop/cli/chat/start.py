@@ -16,7 +16,7 @@ import click
 from codeloop.cli.chat.conversation import LineConversation
 from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.chat.slash_commands import run_line
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import OutputQueue, open_standard_streams
 from codeloop.cli.questions.trust_prompt import make_trust_prompt
 from codeloop.cli.suggestions import COMMAND_WORDS, find_similar_commands

@@ -10,6 +10,7 @@ from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.terminals.editor_terminals import EditorTerminals
 from codeloop.cli.bootstrap import cancel_on_signals
+from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     CONFIG_OPTION,
     LOG_LEVEL_OPTION,
@@ -18,7 +19,6 @@ from codeloop.cli.options import (
     PRINT_LOGS_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
-    Options,
 )
 from codeloop.cli.target.process_log import open_log
 from codeloop.client.client import Client

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from codeloop.cli.chat.start import can_show_terminal_ui, hold_conversation
+from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     AGENT_OPTION,
     BASE_OPTION,
@@ -21,7 +22,6 @@ from codeloop.cli.options import (
     THINKING_OPTION,
     USERNAME_OPTION,
     WORKTREE_OPTION,
-    Options,
 )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from codeloop.cli.chat.start import can_show_terminal_ui
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.run.message import RunMessage
 from codeloop.cli.run.one_shot import run_one_shot

@@ -9,6 +9,7 @@ import click
 
 from codeloop.cli.bootstrap import find_json_format
 from codeloop.cli.group import describe_usage_error
+from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -29,7 +30,6 @@ from codeloop.cli.options import (
     TRUST_OPTION,
     USERNAME_OPTION,
     WORKTREE_OPTION,
-    Options,
     make_completion,
 )
 

@@ -28,7 +28,7 @@ from codeloop.client.questions.quoting import (
 )
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
-from codeloop.config.trust.state import TrustChange
+from codeloop.config.trust.store import TrustChange
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.style import paint, paint_patch_line
-from codeloop.config.trust.state import TrustChange
+from codeloop.config.trust.store import TrustChange
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 
 # Lines of patches to show; for the rest, the number of lines is given.

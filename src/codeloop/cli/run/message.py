@@ -1,5 +1,5 @@
-"""Reads the message of `run` from the command line and stdin, finds the slash command in it,
-and makes what is sent.
+"""The message of `run`: reads it from the command line and stdin, finds the slash command in it,
+and sends it.
 """
 
 import base64
@@ -9,19 +9,98 @@ import re
 import stat
 import sys
 from array import array
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from codeloop.cli.options import Options
+from msgspec import Struct
+
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import can_ask_user
-from codeloop.cli.run.send import OutgoingMessage, make_goal
+from codeloop.cli.target.selection import parse_model
 from codeloop.client.client import Client
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.api.agents import COMMAND_LIST
-from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    PROMPT,
+    FilePartInput,
+    Goal,
+    InvokeCommand,
+    MessageWithParts,
+    PartInput,
+    Prompt,
+    RunLimits,
+    TextPartInput,
+)
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
+
+
+class OutgoingMessage(Struct, frozen=True):
+    """A prompt with its parts, or a slash command with its arguments and attached parts.
+
+    `is_attended`: a user can be asked while the turn runs.
+    `format`: the format of an answer as data.
+    """
+
+    parts: Sequence[PartInput]
+    is_attended: bool
+    command: str | None = None
+    arguments: str = ""
+    goal: Goal | None = None
+    format: JSON | None = None
+
+
+async def send_message(
+    client: Client, session_id: str, message_id: str, options: Options, message: OutgoingMessage
+) -> MessageWithParts:
+    """Send a message with the model, the agent and the limits of the options;
+    return the answer when the turn ends.
+
+    `message_id`: the id under which the message will be stored.
+    """
+    common: dict[str, Any] = {
+        "session_id": session_id,
+        "message_id": message_id,
+        "parts": list(message.parts),
+        "agent": options.agent,
+        "variant": options.variant,
+        "format": message.format,
+        "limits": _make_limits(options, is_attended=message.is_attended),
+    }
+    if message.command is not None:
+        call = InvokeCommand(
+            command=message.command, arguments=message.arguments, model=options.model, **common
+        )
+        return await client.call(COMMAND, call)
+    return await client.call(
+        PROMPT, Prompt(model=parse_model(options.model), goal=message.goal, **common)
+    )
+
+
+def make_goal(options: Options) -> Goal | None:
+    """Return the checks and rules of `--goal`; None without it. Its TEXT is not in it:
+    `read_message` puts it first.
+    """
+    if options.goal is None:
+        return None
+    return Goal(
+        checks=[*options.checks],
+        protect=[*options.protect],
+        unprotect=[*options.unprotect],
+        rounds=options.rounds,
+    )
+
+
+def _make_limits(options: Options, *, is_attended: bool) -> RunLimits:
+    return RunLimits(
+        steps=options.max_steps,
+        cost=options.max_cost,
+        tokens=options.max_tokens,
+        compact=not options.no_compact,
+        attended=is_attended,
+    )
+
 
 EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'
 # Slash commands of a conversation that are not prompts, with what does the same outside of it.
@@ -128,6 +207,8 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
     A path is not a command: `/etc/hosts is broken` is a prompt.
     Raises UsageProblem if there is no such command.
     """
+    from codeloop.kit.text.suggest import find_similar, format_suggestion
+
     if options.command is not None:
         return options.command.removeprefix("/"), words
     match = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)

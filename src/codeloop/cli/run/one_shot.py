@@ -10,7 +10,7 @@ from functools import partial
 
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import BackgroundPolicy
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams
 from codeloop.cli.output.view import View, ViewAbovePrompt, make_view
@@ -22,8 +22,8 @@ from codeloop.cli.run.message import (
     is_stdin_unread,
     make_outgoing_message,
     parse_command,
+    send_message,
 )
-from codeloop.cli.run.send import send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget

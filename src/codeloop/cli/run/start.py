@@ -4,7 +4,7 @@ and chooses the project or server and the kind of run.
 
 import asyncio
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.run.message import read_message
 from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.run.signals import run_to_result

@@ -9,18 +9,28 @@ from functools import partial
 from codeloop import __version__
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import BackgroundPolicy
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
-from codeloop.cli.run.message import RunMessage, make_outgoing_message, parse_command, read_message
+from codeloop.cli.run.message import (
+    OutgoingMessage,
+    RunMessage,
+    make_outgoing_message,
+    parse_command,
+    read_message,
+    send_message,
+)
 from codeloop.cli.run.one_shot import check_structured_output, delete_unused_session
-from codeloop.cli.run.send import OutgoingMessage, send_message
 from codeloop.cli.run.signals import SignalHandlers
-from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
-from codeloop.cli.run.stream_input import StreamInput, StreamMessage
+from codeloop.cli.run.stream_input import (
+    PERMISSION_MODES,
+    StreamControls,
+    StreamInput,
+    StreamMessage,
+)
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session

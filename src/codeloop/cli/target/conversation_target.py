@@ -10,7 +10,7 @@ from codeloop.app.extensions.open_with_extensions import (
     carry_over_warnings,
     wait_for_config_changes,
 )
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
 from codeloop.cli.target.process_log import open_log

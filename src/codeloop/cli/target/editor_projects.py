@@ -10,7 +10,7 @@ from codeloop.app.extensions.open_with_extensions import (
     carry_over_warnings,
     wait_for_config_changes,
 )
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.directory_client import DirectoryClient

@@ -11,7 +11,7 @@ from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, check_directory, find_settings
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.cli.target.process_log import apply_configured_level, open_log
 from codeloop.client.client import Client

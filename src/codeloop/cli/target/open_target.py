@@ -5,7 +5,7 @@ or with `--attach` on a running server.
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.client.target import Target
 

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import create_private_folder
 from codeloop.kit.text.terminal_text import escape_controls

@@ -5,7 +5,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.client.connect import connect_to_server
 from codeloop.client.http import HttpClient

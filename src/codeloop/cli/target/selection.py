@@ -7,16 +7,12 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-import click
-
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.agents import AGENT_LIST
-from codeloop.schema.api.project import PATH_GET, TOOL_LIST, ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
@@ -57,6 +53,8 @@ async def find_session(client: Client, name: str | None) -> Session:
 
     Raises UsageProblem if there is none, or more than one.
     """
+    from codeloop.schema.api.project import PATH_GET
+
     if name is None:
         return await find_latest_session(
             client, (await client.call(PATH_GET, NoArguments())).directory
@@ -96,6 +94,8 @@ async def find_local_session(client: Client, name: str | None) -> Session:
 
     `name`: as for `find_session`. Raises UsageProblem also for a session of another directory.
     """
+    from codeloop.schema.api.project import PATH_GET
+
     session = await find_session(client, name)
     paths = await client.call(PATH_GET, NoArguments())
     if session.directory != paths.directory:
@@ -172,6 +172,8 @@ async def choose_session(
 
 
 async def _ask_at_terminal(question: str) -> bool:
+    import click
+
     return await asyncio.to_thread(click.confirm, question, default=False, err=True)
 
 
@@ -259,6 +261,8 @@ async def find_message(client: Client, session: Session, at: str) -> MessageWith
 
 async def check_agent(client: Client, name: str | None) -> None:
     """Raise UsageProblem, listing the agents, if none has this name."""
+    from codeloop.kit.text.suggest import find_similar, format_suggestion
+
     if name is None:
         return
     agents = await client.call(AGENT_LIST, NoArguments())
@@ -275,6 +279,8 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
 
     A name with a slash, and None, are returned as they are. Raises UsageProblem.
     """
+    from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
+
     if name is None or "/" in name:
         return name
     # Imported late: most models are named in full.
@@ -309,6 +315,8 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
 
 async def check_model(client: Client, name: str | None) -> None:
     """Raise CodeloopError, naming similar models, if `PROVIDER/MODEL` names none."""
+    from codeloop.schema.api.project import TOOL_LIST, ToolListQuery
+
     if (model := parse_model(name)) is not None:
         # Called for its error, which is raised for an unknown model.
         await client.call(
@@ -344,6 +352,8 @@ def _suggest_sessions(sessions: list[Session], query: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar,
     "" if there are none.
     """
+    from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
+
     # Reversed, so that the last changed of several sessions with one title is kept.
     ids_by_name = {
         name.lower(): session.id

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from codeloop.app.project import open_project
-from codeloop.cli.options import Options
+from codeloop.cli.option_values import Options
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client

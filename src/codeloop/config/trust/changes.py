@@ -6,8 +6,12 @@ from pathlib import Path
 
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import ProjectContents, TooManyFiles, read_contents
-from codeloop.config.trust.state import TrustChange, compare_files
-from codeloop.config.trust.store import TrustedDirectory, find_trust_record
+from codeloop.config.trust.store import (
+    TrustChange,
+    TrustedDirectory,
+    compare_files,
+    find_trust_record,
+)
 from codeloop.config.trust.trusted_copies import read_copy
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import CodeloopError

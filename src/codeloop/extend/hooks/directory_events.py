@@ -10,7 +10,7 @@ from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, get_session_id
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
-from codeloop.tool.tool_hooks import HookRunner
+from codeloop.tool.call_session import HookRunner
 
 
 async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Event]:

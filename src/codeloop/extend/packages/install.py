@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
+from codeloop.extend.homes import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock_file import (
     LockFile,
     get_lock_path,

@@ -30,8 +30,6 @@ def find_similar(
     characters, or by `most_edits` in all, and by at most twice the edits of the nearest name.
     `parts`: names that contain `name` are near too.
     """
-    from rapidfuzz.distance import OSA
-
     lower_name = name.lower()
     length = len(lower_name)
     matches: list[_SimilarName] = []
@@ -40,11 +38,7 @@ def find_similar(
         length_difference = abs(length - len(each))
         # A cheap check before the comparison: each character too many is an edit.
         may_be_near = length_difference <= max_edits and max(length, len(each)) <= MAX_NAME_LENGTH
-        edits = (
-            OSA.distance(lower_name, each.lower(), score_cutoff=max_edits)
-            if may_be_near
-            else max_edits + 1
-        )
+        edits = _count_edits(lower_name, each.lower(), max_edits) if may_be_near else max_edits + 1
         if edits <= max_edits:
             matches.append(_SimilarName(edits, length_difference, index, each))
         elif parts and length >= MIN_PART_LENGTH and lower_name in each.lower():
@@ -64,3 +58,11 @@ def format_suggestion(names: Iterable[str]) -> str:
     """Return ` Did you mean ...?` for the names, "" when there is no name."""
     text = " or ".join(f"`{name}`" for name in names)
     return f" Did you mean {text}?" if text else ""
+
+
+def _count_edits(name: str, other: str, most: int) -> int:
+    """Return by how many edits two names differ; more than `most`: by more than that."""
+    # Imported late: most names differ too much in length to be compared.
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(name, other, score_cutoff=most)

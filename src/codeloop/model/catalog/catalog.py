@@ -18,9 +18,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.chat import ModelInfo, Prices, PriceTier, TokenLimits
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.prices import Prices, PriceTier
 from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import DECODE_ERRORS, replace
 

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from codeloop.model.chat import ModelInfo, TokenLimits
-from codeloop.model.prices import LONG_REQUEST_TOKENS, Prices, PriceTier
+from codeloop.model.chat import LONG_REQUEST_TOKENS, ModelInfo, Prices, PriceTier, TokenLimits
 from codeloop.schema.provider_config import (
     ModelConfig,
     ModelCostConfig,

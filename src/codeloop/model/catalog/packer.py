@@ -21,7 +21,7 @@ from codeloop.model.catalog.catalog import (
     ModelRow,
     ProviderRow,
 )
-from codeloop.model.prices import LONG_REQUEST_TOKENS
+from codeloop.model.chat import LONG_REQUEST_TOKENS
 from codeloop.schema.wire import JSON
 
 

@@ -1,10 +1,30 @@
-"""Finds keys in environment variables, and removes them from the environment of child processes."""
+"""Finds keys in environment variables, and removes them from the environment of child processes;
+loads the credentials of clouds (`CloudChain`) for the providers that take them.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from codeloop.kit.lazy import load_object
 from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.catalog import Catalog
+
+if TYPE_CHECKING:
+    from codeloop.model.credentials.cloud_chain import CloudChain
+
+CHAIN_TARGETS: dict[str, str] = {
+    "google-vertex": "model.credentials.google.chain:CHAIN",
+    "google-vertex-anthropic": "model.credentials.google.chain:CHAIN",
+    "amazon-bedrock": "model.credentials.aws.chain:CHAIN",
+}
+"""By provider: the name of its `CloudChain`, whose module is imported when it is first used."""
+
+
+def load_chain(provider_id: str) -> "CloudChain | None":
+    """Return a provider's `CloudChain`; None for a provider that takes no cloud credentials."""
+    target = CHAIN_TARGETS.get(provider_id)
+    return load_object(target) if target else None
+
 
 MIN_KEY_CHARS = 12
 """A shorter value is hardly a key, and may be part of another variable by chance."""

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.catalog.local_request import request_json
-from codeloop.model.catalog.local_servers import DERIVED_PREFIX
+from codeloop.model.catalog.local_servers import DERIVED_PREFIX, request_json
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.net.client import join_url
 from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME

@@ -28,7 +28,6 @@ from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
@@ -127,6 +126,8 @@ class HttpModel:
 
         `request_headers`: headers of this request alone, in addition to those of the model.
         """
+        from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
+
         headers = self._headers | {
             name: value
             for name, value in _lowercase_names(request_headers).items()

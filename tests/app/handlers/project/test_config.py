@@ -20,7 +20,7 @@ from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
 from codeloop.config.forms.rules_form import convert_rules_to_config
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.config import CONFIG_GET, CONFIG_UPDATE, UpdateConfig
 from codeloop.schema.api.mcp import MCP_STATUS
 from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_LIST

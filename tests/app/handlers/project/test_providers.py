@@ -18,8 +18,8 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.providers import (
     AUTH_REMOVE,
     AUTH_SET,

@@ -9,9 +9,9 @@ from codeloop.client.slash.reports import (
     format_cost_report,
     format_permission_report,
 )
-from codeloop.model.prices import Prices, PriceTier
+from codeloop.model.chat import Prices, PriceTier
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
 from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import SessionId

@@ -12,8 +12,8 @@ import pytest
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, RetryScheduled
+from codeloop.model.testing.replay import SCRIPT_INFO
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
     SESSION_CHILDREN,

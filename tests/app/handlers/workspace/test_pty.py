@@ -10,7 +10,7 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.client.local import LocalClient
-from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.pty import (
     PTY_CREATE,
     PTY_GET,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from codeloop.model.credentials.aws.chain import AwsSigner, fetch_keys
 from codeloop.model.credentials.aws.discovery import (
     describe_credentials,
     find_settings,
     parse_region,
 )
-from codeloop.model.credentials.aws.keys import AwsSigner, fetch_keys
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.errors import ModelUnavailable
 from tests.support.http_service import Reply, ServiceRequest, run_http_service

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.keys import fetch_keys
+from codeloop.model.credentials.aws.chain import fetch_keys
 from codeloop.model.errors import ModelUnavailable
 from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.models import no_proxies
@@ -36,7 +36,7 @@ sso_role_name = Dev/Ops
 """
 PROGRAM = """
 import asyncio, os, sys
-from codeloop.model.credentials.aws.keys import fetch_keys
+from codeloop.model.credentials.aws.chain import fetch_keys
 print(asyncio.run(fetch_keys(os.environ, "eu-west-1")).access_key)
 """
 

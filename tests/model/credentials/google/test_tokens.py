@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from codeloop.model.credentials.google.chain import GoogleSigner, sign_rs256
 from codeloop.model.credentials.google.discovery import (
     describe_credentials,
     find_settings,
     format_host,
 )
-from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
 from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.models import no_proxies

@@ -18,7 +18,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.google.request import PLACEHOLDER_SIGNATURE, GoogleRequestEncoder
-from codeloop.model.protocols.google_interactions.response import InteractionReader
+from codeloop.model.protocols.google_interactions.adapter import InteractionReader
 from codeloop.model.quirks import GOOGLE_QUIRKS
 from tests.support.adapter_rows import ADAPTER_ROWS, VERTEX_PATH
 from tests.support.answers import Answer

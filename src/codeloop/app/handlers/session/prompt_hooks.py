@@ -19,7 +19,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import Part, TextPart
 from codeloop.store.conversation import is_summary
-from codeloop.tool.tool_hooks import HookRunner
+from codeloop.tool.call_session import HookRunner
 
 SESSION_END_HOOK = "session.end"
 COMMAND_HOOK = "command.execute.before"

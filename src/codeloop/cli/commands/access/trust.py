@@ -16,7 +16,7 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
 from codeloop.config.trust.changes import list_trust_changes
-from codeloop.config.trust.state import find_trust_state
+from codeloop.config.trust.store import find_trust_state
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 

@@ -25,7 +25,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.redact import mask_secrets
 from codeloop.config.sources import format_keys
-from codeloop.config.trust.state import TrustState, find_trust_state
+from codeloop.config.trust.store import TrustState, find_trust_state
 from codeloop.extend.homes import find_homes
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.kit.jsonc import KeyPath, is_list, is_object

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from codeloop.cli.bootstrap import cancel_on_signals
+from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -17,7 +18,6 @@ from codeloop.cli.options import (
     MODEL_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
-    Options,
 )
 from codeloop.cli.target.local import open_local
 from codeloop.cli.target.selection import (

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     AUTO_OPTION,
     BASE_OPTION,
@@ -16,7 +17,6 @@ from codeloop.cli.options import (
     JSON_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
-    Options,
     make_completion,
 )
 from codeloop.cli.output.print_json import print_json

@@ -5,16 +5,17 @@ so that a blocking one does not stop others.
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Thread
-from typing import Any
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.functions import FunctionTool, WrongArguments
+from codeloop.extend.functions import FunctionTool, WrongArguments, wait_in_thread
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -22,12 +23,86 @@ from codeloop.extend.host.protocol import (
     CallOrigin,
     CallTool,
     ExtensionOffer,
+    HostQuestion,
     LoadSpec,
+    OperationCall,
 )
 from codeloop.extend.host.python.channel import HostChannel
-from codeloop.extend.host.python.context import HostContext
 from codeloop.extend.host.python.loading import LoadedFunctions, NotLoadable, load_extension
 from codeloop.extend.host.python.program_tool import ProgramFailed, ProgramTool
+
+T = TypeVar("T")
+
+
+class HostContext:
+    """The `ctx` argument of a tool or hook; implements Context.
+    `call`: the id of the request that it belongs to.
+    """
+
+    def __init__(
+        self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int
+    ) -> None:
+        self.session_id = call_origin.session_id
+        self.message_id = call_origin.message_id
+        self.call_id = call_origin.call_id
+        self.agent = call_origin.agent
+        self.directory = Path(call_origin.directory)
+        self.worktree = Path(call_origin.worktree)
+        self.options = options
+        self.abort = Event()
+        self._channel = channel
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+
+    async def ask(
+        self,
+        permission: str,
+        patterns: Sequence[str] = ("*",),
+        *,
+        always: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """See Context."""
+        await self._channel.ask(
+            HostQuestion,
+            call=self._call,
+            permission=permission,
+            patterns=tuple(patterns),
+            always=tuple(always),
+            metadata=dict(metadata or {}),
+        )
+
+    def report(
+        self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """See Context."""
+        self._channel.report(self._call, title, None if metadata is None else dict(metadata))
+
+    async def operation(
+        self,
+        name: str,
+        *,
+        path: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+    ) -> Any:
+        """See Context."""
+        return await self._channel.ask(
+            OperationCall,
+            operation=name,
+            path=None if path is None else dict(path),
+            query=None if query is None else dict(query),
+            body=body,
+        )
+
+    def log(self, message: str, level: str = "info", **extra: Any) -> None:
+        """See Context."""
+        self._channel.log(message, level, extra or None)
+
+    def wait(self, awaitable: Awaitable[T]) -> T:
+        """See Context."""
+        return wait_in_thread(self._loop, awaitable)
+
 
 _MAX_THREADS = 32
 # Frames of these paths are left out of tracebacks: they mean nothing to the author of an extension.

@@ -26,14 +26,15 @@ from codeloop.model.chat import (
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
+    BLOCKS_FORM,
     EncodedMessage,
+    EncodingCache,
     collect_options,
     join_blocks,
     merge_body,
     sanitize_call_id,
     sanitize_tool_name,
 )
-from codeloop.model.wire.encoding_cache import BLOCKS_FORM, EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json

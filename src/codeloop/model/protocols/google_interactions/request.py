@@ -22,8 +22,13 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name
-from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
+from codeloop.model.wire.encoding import (
+    JSON_FORM,
+    EncodingCache,
+    collect_options,
+    merge_body,
+    sanitize_tool_name,
+)
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json

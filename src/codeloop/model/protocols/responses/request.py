@@ -31,12 +31,13 @@ from codeloop.model.protocols.responses.patch_grammar import (
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
+    JSON_FORM,
+    EncodingCache,
     collect_options,
     merge_body,
     sanitize_call_id,
     sanitize_tool_name,
 )
-from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json
 

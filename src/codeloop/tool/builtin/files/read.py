@@ -3,6 +3,7 @@ or an image or a PDF as an attachment.
 """
 
 import asyncio
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, takewhile
@@ -14,7 +15,9 @@ from msgspec import Meta
 from codeloop.kit.glob import has_wildcard, split_root
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import READ_OUTLINE_LINES, READ_WHOLE_LINES
-from codeloop.schema.limits import READ_LINE, READ_NOTEBOOK, SEARCH_RESULTS
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import IMAGE_FILE, READ_LINE, READ_NOTEBOOK, READ_PDF, SEARCH_RESULTS
+from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.builtin.files.file_instructions import find_instructions
 from codeloop.tool.builtin.files.outline import (
@@ -39,6 +42,7 @@ from codeloop.tool.files.file_access import (
 from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.superseded_outputs import UNCHANGED_KEY
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.notebook import render_notebook
@@ -46,6 +50,34 @@ from codeloop.workspace.files.safe_open import FileStamp, read_file
 from codeloop.workspace.search.code_blocks import CodeBlock, format_outline
 from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
+
+
+def attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
+    """Return an image, scaled down if it is large, or a PDF as an attachment."""
+    is_pdf = mime == "application/pdf"
+    file = read_file(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
+    data, size = file.data, ""
+    if not is_pdf:
+        picture = fit_image(data)
+        mime, data, size = picture.mime, picture.data, f", {picture.note}"
+    ctx.workspace.read_log.record_read(ctx.session_id, target.real, file.stamp)
+    url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    name = replace_undecodable(target.path.name)
+    part = FilePart(
+        id=new_id("prt"),
+        session_id=ctx.session_id,
+        message_id=ctx.message_id,
+        mime=mime,
+        url=url,
+        filename=name,
+    )
+    path = format_path(ctx.workspace, target.path)
+    output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
+    metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
+    return ToolResult(
+        replace_undecodable(ctx.workspace.format_for_user(target.path)), output, metadata, (part,)
+    )
+
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
 _PATH_WITH_LINES = r"(?as)(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})"
@@ -107,8 +139,6 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
         mime = detect_media_type(head)
         if mime is not None:
-            from codeloop.tool.builtin.files.attachment import attach_file
-
             return await asyncio.to_thread(attach_file, ctx, target, mime)
         others = list[CodeBlock]()
         if params.symbol:

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from msgspec import Struct
 
 from codeloop.kit.asyncio_tasks import cancel_all
-from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
+from codeloop.net.http1 import ChunkedBody
 from codeloop.schema.limits import (
     PROXY_CONNECTIONS,
     PROXY_HEAD,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from codeloop.kit.git import compute_blob_id
 from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_FOLDERS, SECRET_NAMES
-from codeloop.kit.name_set import NameSet
 from codeloop.kit.small_files import read_start
+from codeloop.kit.wildcard import NameSet
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
