@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
-from codeloop.model.wire.rate_limits import find_pause
+from codeloop.net.wait_hints import find_pause
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -34,6 +34,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
             },
             9,
         ),
+        ({"ratelimit": '"default";r=0;t=50'}, 50),
+        ({"x-ratelimit-remaining-tokens-day": "0", "x-ratelimit-reset-tokens-day": "1d2h"}, 93_600),
+        ({"x-ratelimit-remaining": "-1", "x-ratelimit-reset": "5 s"}, 5),
         (
             {
                 "anthropic-ratelimit-tokens-remaining": "0",

@@ -23,11 +23,11 @@ from codeloop.model.chat import (
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
+from codeloop.net.wait_hints import find_pause
 from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
