@@ -19,6 +19,7 @@ from codeloop.extend.mcp.server_requests import ChangeCallbacks, ServerRequests
 from codeloop.extend.mcp.server_status import ServerFailures, ServerStatus, end_sentence
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import (
+    PACKAGE_REFUSAL,
     ProgramEnded,
     RegistrationNeeded,
     ServerFailed,
@@ -242,6 +243,8 @@ class McpServer:
             return ServerFailed(
                 f"The MCP server {self.name} is gone: {reason}.{last_line} The next call starts it again."
             )
+        if text == PACKAGE_REFUSAL and connection.refusal:
+            text = connection.refusal
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
     async def _ensure_connected(self) -> ServerConnection:

@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, cast
 
+from codeloop.net.wait_hints import read_wait
 from codeloop.schema.errors import CodeloopError
 
 if TYPE_CHECKING:
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
 
 CONNECTION_CLOSED = -32000
 """The code of requests whose connection has ended."""
+
+
+PACKAGE_REFUSAL = "Server returned an error response"
+"""What the package says of every status from 400 whose body is not of the protocol."""
 
 
 class ServerFailed(CodeloopError):
@@ -93,6 +98,15 @@ def _find_unreachable_host(error: Exception) -> str:
     # httpx raises RuntimeError where an error was made without its request.
     except RuntimeError:
         return ""
+
+
+def describe_status(answer: "httpx2.Response") -> str:
+    """Return what a server answered instead of a message, with the wait that it asks for."""
+    import time
+
+    wait = read_wait(answer.headers, time.time(), is_limited=True)
+    advice = f", and asks to wait {max(wait, 1):.0f} s" if wait is not None else ""
+    return f"{answer.status_code} {answer.reason_phrase}".rstrip() + advice
 
 
 def make_refusal(challenge: str) -> "httpx2.Response":
