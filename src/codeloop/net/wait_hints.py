@@ -8,6 +8,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+LIMITED_STATUSES = frozenset({429, 503, 529})
+"""The HTTP statuses of an answer that is about a limit."""
+
 # Greater numbers are moments in s, or in ms, since the epoch.
 _FIRST_EPOCH_SECONDS, _FIRST_EPOCH_MS = 1e9, 1e12
 # No wait is told in more; a service may send any text.

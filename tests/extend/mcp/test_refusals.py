@@ -5,6 +5,7 @@ import threading
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,8 @@ class Limited(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._send(405, b"")
 
-    do_DELETE = do_GET
+    def do_DELETE(self) -> None:
+        self._send(405, b"")
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -52,7 +54,7 @@ class Limited(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_args: Any, **_named: Any) -> None:
         pass
 
 

@@ -80,3 +80,24 @@ async def test_an_hour_is_not_waited_for() -> None:
         got = await send_request(model)
         await model.aclose()
     assert got.text == "two"
+
+
+async def test_a_refusal_holds_for_all_sessions_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    refusal = Answer(status=429, body="{}", headers={"retry-after": "20"})
+    async with ModelServer([refusal, Answer(text="two")]) as server:
+        model = ADAPTER_ROWS["chat"].open(server.url)
+        await send_request(model)
+        got = await send_request(model)
+        await model.aclose()
+    assert waits == [pytest.approx(15, abs=5)]
+    assert got.text == "two"

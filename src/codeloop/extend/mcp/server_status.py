@@ -55,10 +55,14 @@ class ServerFailures(Struct, frozen=True):
             last.description, cast("ServerState", last.state), challenge=last.challenge
         )
 
-    def with_failure(self, reason: str) -> "ServerFailures":
-        """Return the failures with one more, after which the wait is twice as long."""
-        # Doubled each time, so that a broken server does not delay every call.
-        wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
+    def with_failure(self, reason: str, lost_seconds: float = 0.0) -> "ServerFailures":
+        """Return the failures with one more, after which the wait is twice as long.
+
+        `lost_seconds`: how long it took to fail, as of a server that never answers.
+        """
+        # Doubled each time, so that a broken server does not delay every call;
+        # half of the time at most is lost in waiting for it.
+        wait = min(max(MCP_RETRY.seconds * 2**self.count, lost_seconds), MCP_RETRY_MOST.seconds)
         return ServerFailures(reason, count=self.count + 1, until=time.monotonic() + wait)
 
     def count_seconds_left(self) -> float:

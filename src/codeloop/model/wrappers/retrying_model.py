@@ -18,7 +18,7 @@ from codeloop.model.chat import (
     ModelRequest,
     RetryScheduled,
 )
-from codeloop.net.wait_hints import read_wait
+from codeloop.net.wait_hints import LIMITED_STATUSES, read_wait
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import (
     MODEL_ATTEMPTS,
@@ -111,7 +111,7 @@ class RetryingModel:
 
         A refused connection is retried sooner.
         """
-        is_limited = error.data.status_code in {429, 503, 529}
+        is_limited = error.data.status_code in LIMITED_STATUSES
         headers = error.data.response_headers or {}
         requested = read_wait(headers, time.time(), is_limited=is_limited)
         # "At once" is believed once: else all attempts would be spent within a second.

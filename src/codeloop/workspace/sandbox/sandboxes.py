@@ -19,7 +19,7 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.paths.restricted_paths import OFFLINE_VARIABLES, SOCKET_VARIABLES
 from codeloop.workspace.sandbox.plan_rows import (
     PlanFolders,
     adapt_policy,
@@ -249,7 +249,8 @@ class Sandboxes:
         `named_variables`: as in Launch.
         """
         hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
-        variables = {
+        variables = OFFLINE_VARIABLES if sandbox.policy.network == "off" else {}
+        variables = variables | {
             name: value
             for name, value in hide_variables(environment, hidden).items()
             if name not in SOCKET_VARIABLES
