@@ -38,8 +38,9 @@ def make_completion(
     )(value)
 
 
-def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+def _set_offline(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Set the environment variable of `--offline`."""
+    context.meta[OFFLINE_VARIABLE] = value
     # Every module that connects reads the variable, and programs that are started inherit it.
     if value:
         environ[OFFLINE_VARIABLE] = "1"
@@ -226,6 +227,7 @@ class Options(Struct, frozen=True, kw_only=True):
     auto: bool = False
     profile: Profile | None = None
     trust: bool = False
+    offline: bool = False
     thinking: bool = False
     plain: bool = False
     log_level: str | None = None
