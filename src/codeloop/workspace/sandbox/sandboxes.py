@@ -249,12 +249,9 @@ class Sandboxes:
         `named_variables`: as in Launch.
         """
         hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
-        variables = OFFLINE_VARIABLES if sandbox.policy.network == "off" else {}
-        variables = variables | {
-            name: value
-            for name, value in hide_variables(environment, hidden).items()
-            if name not in SOCKET_VARIABLES
-        }
+        variables = dict(OFFLINE_VARIABLES) if sandbox.policy.network == "off" else {}
+        shown = hide_variables(environment, hidden).items()
+        variables |= {name: value for name, value in shown if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
             return SandboxEnvironment(
                 {**make_copying_variables(sandbox.policy), **variables}, hidden
