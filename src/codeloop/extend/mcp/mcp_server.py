@@ -81,7 +81,6 @@ class McpServer:
         )
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
-        self._opening_since = time.monotonic()
         self._latest = LatestListing(self._handle_changed_lists)
         self._failures = ServerFailures.of(records.failures.get(definition.digest))
         self.is_off = False
@@ -244,8 +243,7 @@ class McpServer:
             return ServerFailed(
                 f"The MCP server {self.name} is gone: {reason}.{last_line} The next call starts it again."
             )
-        if text == PACKAGE_REFUSAL and connection.refusal:
-            text = connection.refusal
+        text = connection.refusal if text == PACKAGE_REFUSAL else text
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
     async def _ensure_connected(self) -> ServerConnection:
@@ -270,7 +268,6 @@ class McpServer:
                 log=self.log,
                 callbacks=self._requests.make_client_callbacks(),
             )
-            self._opening_since = time.monotonic()
             self._opening = asyncio.create_task(connect(target, self.consent.dependencies))
             self._opening.add_done_callback(self._finish_opening)
             self._changed()
@@ -319,12 +316,10 @@ class McpServer:
                 # which are not the cause.
                 if isinstance(cause, ProgramEnded | TimeoutError) and self.log.last_line:
                     reason = f"{reason}; its last line: {self.log.last_line}"
-                note = self.explain(f"{reason}
-{self.log.recent_text}")
+                note = self.explain(f"{reason}\n{self.log.recent_text}")
                 reason = f"{end_sentence(reason)} {note}" if note else reason
                 is_silent = isinstance(cause, TimeoutError)
-                lost_seconds = time.monotonic() - self._opening_since if is_silent else 0.0
-                self._record_failure(self._failures.with_failure(reason, lost_seconds))
+                self._record_failure(self._failures.with_failure(reason, is_silent=is_silent))
 
     def explain(self, text: str) -> str:
         """Return a line on what its sandbox refused, by what it says; "": nothing."""
