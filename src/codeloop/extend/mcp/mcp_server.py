@@ -19,7 +19,6 @@ from codeloop.extend.mcp.server_requests import ChangeCallbacks, ServerRequests
 from codeloop.extend.mcp.server_status import ServerFailures, ServerStatus, end_sentence
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import (
-    PACKAGE_REFUSAL,
     ProgramEnded,
     RegistrationNeeded,
     ServerFailed,
@@ -228,7 +227,7 @@ class McpServer:
     def _convert_error(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Convert a failed request to ServerFailed, and record whether the server is gone."""
         error = connection.fatal or error
-        text = describe_error(error)
+        text = describe_error(error, connection.refusal)
         if isinstance(find_cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
             self.fail(error)
@@ -243,7 +242,6 @@ class McpServer:
             return ServerFailed(
                 f"The MCP server {self.name} is gone: {reason}.{last_line} The next call starts it again."
             )
-        text = connection.refusal if text == PACKAGE_REFUSAL else text
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
     async def _ensure_connected(self) -> ServerConnection:

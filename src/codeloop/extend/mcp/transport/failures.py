@@ -64,8 +64,8 @@ def find_cause(error: BaseException | None) -> BaseException | None:
     return causes[0] if causes else leaves[0]
 
 
-def describe_error(error: BaseException | None) -> str:
-    """Return an error as text."""
+def describe_error(error: BaseException | None, refusal: str = "") -> str:
+    """Return an error as text. `refusal`: the HTTP status in words, for one that only says so."""
     root_cause = find_cause(error)
     match root_cause:
         case None:
@@ -81,6 +81,8 @@ def describe_error(error: BaseException | None) -> str:
             return "what it sent is not of the protocol's form"
         case _:
             text = str(root_cause).strip().partition("\n")[0]
+            if text == PACKAGE_REFUSAL and refusal:
+                return refusal
             return text or type(root_cause).__name__
 
 
