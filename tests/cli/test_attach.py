@@ -133,6 +133,7 @@ def test_files_are_sent_with_their_content(tmp_path: Path) -> None:
     [
         (("--attach", "http://127.0.0.1:9", "--trust"), 2, "--trust"),
         (("--attach", "http://127.0.0.1:9", "--record", "x"), 2, "--record"),
+        (("--attach", "http://127.0.0.1:9", "--offline"), 2, "--offline"),
         (("--password", "x"), 2, "--attach"),
         (("--attach", "nonsense"), 1, "http://HOST:PORT"),
         (("--attach", "http://127.0.0.1:9"), 1, "codeloop serve"),

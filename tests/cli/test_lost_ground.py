@@ -1,83 +1,98 @@
-"""The folder of a session is moved, deleted or replaced while it runs: nothing is made elsewhere,
-and the turn ends.
+"""A turn ends, and says why, when what it stands on is gone: its folder, its database,
+a disk that can be written.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, call, serving
+from tests.cli.program import Desk, call, serving
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 
-
-def delete(desk: Desk) -> None:
-    shutil.rmtree(desk.folder / "work")
+pytestmark = pytest.mark.slow
 
 
-def move(desk: Desk) -> None:
-    (desk.folder / "work").rename(desk.folder / "moved")
+def rename_folder(desk: Desk) -> None:
+    desk.work.rename(desk.folder / "renamed")
 
 
-def replace(desk: Desk) -> None:
-    move(desk)
+def replace_folder(desk: Desk) -> None:
+    rename_folder(desk)
     (desk.folder / "work").mkdir()
 
 
-def put_file(desk: Desk) -> None:
-    move(desk)
-    (desk.folder / "work").write_text("a file\n")
+def remove_data(desk: Desk) -> None:
+    shutil.rmtree(desk.home)
+
+
+def remove_database(desk: Desk) -> None:
+    (found,) = desk.home.rglob("codeloop.db")
+    found.unlink()
+
+
+def replace_database(desk: Desk) -> None:
+    (found,) = desk.home.rglob("codeloop.db")
+    shutil.copy(found, found.with_name("copy"))
+    found.with_name("copy").rename(found)
+
+
+def run_and_lose(desk: Desk, lose: Callable[[Desk], None]) -> tuple[int, str]:
+    """Run a turn of two steps; the ground is lost while the second one is asked for."""
+    asked: list[ReceivedRequest] = []
+
+    def answer(request: ReceivedRequest) -> Answer:
+        asked.append(request)
+        match len(asked):
+            case 1:
+                return call("write", filePath="first.txt", content="x\n")
+            case 2:
+                lose(desk)
+                return call("write", filePath="second.txt", content="x\n")
+            case _:
+                return Answer(text="Done.")
+
+    with serving(answer) as server:
+        desk.use(server)
+        ended = desk.run("run", "--auto", "--title", "T", "do it")
+    return ended.returncode, ended.stderr
 
 
 @pytest.mark.parametrize(
-    "next_call", [call("write", filePath="c.txt", content="c\n"), bash("touch c.txt")]
+    ("lose", "code", "message"),
+    [
+        (rename_folder, 5, "is not there any more: it was moved or deleted"),
+        (replace_folder, 5, "is another folder now: the one that was there was moved"),
+        (remove_data, 1, "codeloop.db was removed: nothing more of this session can be stored"),
+        (remove_database, 1, "codeloop.db was removed: nothing more of this session can be stored"),
+        (replace_database, 1, "codeloop.db is another file now: nothing more of this session"),
+    ],
 )
-@pytest.mark.parametrize("change", [delete, move, replace, put_file])
-def test_a_turn_ends_where_its_folder_is_gone(
-    tmp_path: Path, change: Callable[[Desk], None], next_call: Answer
+def test_a_turn_ends_when_its_ground_is_lost(
+    tmp_path: Path, lose: Callable[[Desk], None], code: int, message: str
 ) -> None:
     desk = Desk(tmp_path)
-    (desk.work / "a.txt").write_text("a\n")
-    requests: list[ReceivedRequest] = []
-
-    def answer(received: ReceivedRequest) -> Answer:
-        requests.append(received)
-        if len(requests) == 2:
-            change(desk)
-        return (
-            call("write", filePath="b.txt", content="b\n", call_id="c1")
-            if len(requests) == 1
-            else next_call
-        )
-
-    with serving(answer) as server:
-        desk.use(server)
-        done = desk.run("run", "--title", "T", "do it")
-    work = tmp_path / "work"
-    assert done.returncode == 5, done.stderr
-    assert f"{work} is " in done.stderr
-    assert "Put it back, or start codeloop where it is now." in done.stderr
-    assert "unexpectedly" not in done.stderr
-    assert len(requests) == 2
-    assert not work.is_dir() or not any(work.iterdir())
+    ended, text = run_and_lose(desk, lose)
+    assert message in text
+    assert ended == code
+    assert "Traceback" not in text
+    assert "a hook ended" not in text
+    assert "git repository any more" not in text
+    assert not list(tmp_path.rglob("second.txt"))
 
 
-def test_a_folder_that_is_put_back_is_worked_in_again(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_data_folder_that_becomes_read_only_is_told_in_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    (desk.work / "a.txt").write_text("a\n")
-    requests: list[ReceivedRequest] = []
 
-    def answer(received: ReceivedRequest) -> Answer:
-        requests.append(received)
-        if len(requests) == 1:
-            move(desk)
-            (tmp_path / "moved").rename(tmp_path / "work")
-            return call("read", filePath="a.txt")
-        return Answer(text="Done.")
+    def close_snapshots(desk: Desk) -> None:
+        for folder in sorted(desk.home.rglob("snapshot/**/"), reverse=True):
+            folder.chmod(0o500)
 
-    with serving(answer) as server:
-        desk.use(server)
-        done = desk.run("run", "--title", "T", "do it")
-    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    ended, text = run_and_lose(desk, close_snapshots)
+    assert ended == 0
+    assert "can't be undone" in text
+    assert "Errno" not in text

@@ -141,6 +141,28 @@ def test_a_renamed_folder_keeps_its_sessions_and_their_undo(
         assert (renamed.work / "new.txt").exists()
 
 
+@pytest.mark.parametrize("prepare", [nothing, begin_repository])
+def test_a_folder_that_left_a_link_to_another_disk_keeps_its_sessions(
+    tmp_path: Path, prepare: Callable[[Desk], None]
+) -> None:
+    desk = Desk(tmp_path)
+    prepare(desk)
+    with serving(
+        one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))
+    ) as server:
+        desk.use(server)
+        assert desk.run("run", "--title", "T", "do it").returncode == 0
+        (before,) = list_ids(desk)
+        shutil.copytree(tmp_path / "work", tmp_path / "disk", symlinks=True)
+        shutil.rmtree(tmp_path / "work")
+        (tmp_path / "work").symlink_to("disk")
+        went_on = desk.run("run", "--continue", "go on")
+        assert (went_on.returncode, went_on.stdout) == (0, "More.\n"), went_on.stderr
+        assert list_ids(place(desk, "disk")) == [before]
+        undo_twice(desk)
+        assert not (tmp_path / "disk" / "new.txt").exists()
+
+
 def test_in_doubt_the_command_is_named_that_takes_the_sessions_of_a_gone_folder_over(
     tmp_path: Path,
 ) -> None:

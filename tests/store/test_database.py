@@ -405,3 +405,21 @@ def test_what_deleted_sessions_took_is_given_back_also_while_another_process_rea
     store.close()
     reader.close()
     assert path.stat().st_size < full / 4
+
+
+def test_a_file_that_was_removed_or_replaced_is_not_written_to(tmp_path: Path) -> None:
+    path, kept, mine = tmp_path / "codeloop.db", tmp_path / "kept", session(title="first")
+    store = Store(path)
+    try:
+        store.append(created(mine))
+        path.rename(kept)
+        with pytest.raises(StoreError, match="was removed: nothing more of this session"):
+            store.append(updated(mine))
+        path.write_bytes(kept.read_bytes())
+        with pytest.raises(StoreError, match="is another file now"):
+            store.append(updated(mine))
+        kept.replace(path)
+        store.append(updated(msgspec.structs.replace(mine, title="stored")))
+        assert store.get_session(mine.id).title == "stored"
+    finally:
+        store.close()

@@ -70,7 +70,8 @@ def _take_over_moved(destination: Destination, place: Place, here: Place) -> lis
     return notices for the user.
     """
     count = count_sessions(destination, place)
-    is_same_folder = (place.inode, place.device) == (here.inode, here.device)
+    is_linked = place.links_to == here.root
+    is_same_folder = is_linked or (place.inode, place.device) == (here.inode, here.device)
     if not count or not is_same_folder:
         # One that only shares the project may be a clone or a work tree that was removed.
         return []
@@ -80,7 +81,7 @@ def _take_over_moved(destination: Destination, place: Place, here: Place) -> lis
     )
     taking = _TakeOver(destination, place.root)
     # A file system gives the number of a removed folder to a new one.
-    if not is_same_project and not taking.finds_changed_file(place.project_id):
+    if not (is_same_project or is_linked) and not taking.finds_changed_file(place.project_id):
         return [describe_doubt(place.root, count)]
     with Places(destination.paths).claim(place.root) as is_free:
         if is_free:

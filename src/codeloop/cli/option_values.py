@@ -59,6 +59,7 @@ class Options(Struct, frozen=True, kw_only=True):
     auto: bool = False
     profile: Profile | None = None
     trust: bool = False
+    offline: bool = False
     thinking: bool = False
     plain: bool = False
     log_level: str | None = None

@@ -35,8 +35,9 @@ def make_completion(
     )(value)
 
 
-def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+def _set_offline(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Set the environment variable of `--offline`."""
+    context.meta[OFFLINE_VARIABLE] = value
     # Every module that connects reads the variable, and programs that are started inherit it.
     if value:
         environ[OFFLINE_VARIABLE] = "1"

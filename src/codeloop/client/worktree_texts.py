@@ -15,9 +15,9 @@ _MAX_LISTED = 5
 
 # By the state of a work tree that is not `ready`.
 PROBLEMS_BY_STATE = {
-    "unfinished": "making it was cut off; `worktree remove` clears it away",
-    "removing": "removing it was cut off; `worktree remove` goes on",
-    "gone": "its folder is gone; `worktree remove` forgets it",
+    "unfinished": "making it was cut off; `codeloop worktree remove` clears it away",
+    "removing": "removing it was cut off; `codeloop worktree remove` goes on",
+    "gone": "its folder is gone; `codeloop worktree remove` forgets it",
 }
 
 

@@ -46,9 +46,14 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def is_gone(self) -> bool:
         """Whether there is no such folder any more. One on a disk that is not there
-        now counts as gone, too.
+        now counts as gone, too, and one with a link in its place.
         """
-        return not Path(self.root).is_dir()
+        return not Path(self.root).is_dir() or self.links_to != self.root
+
+    @property
+    def links_to(self) -> str:
+        """The folder that its path leads to now; itself while it is no link."""
+        return os.path.realpath(self.root)
 
 
 TakeOver = Callable[[Place | None, Place], tuple[bool, list[str]]]
@@ -227,7 +232,11 @@ def _simplify_address(address: str) -> str:
 
 
 def is_in_doubt(gone: Place, here: Place) -> bool:
-    """Return whether a folder that is gone may be this one: the same folder, project or remote."""
+    """Return whether a folder that is gone may be this one: the same folder, project or remote,
+    or it left a link to this one.
+    """
+    if gone.links_to == here.root:
+        return True
     is_same_folder = (gone.inode, gone.device) == (here.inode, here.device)
     is_same_project = gone.project_id == here.project_id != GLOBAL_PROJECT_ID
     return is_same_folder or is_same_project or bool(set(gone.remotes) & set(here.remotes))

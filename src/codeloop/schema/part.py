@@ -36,6 +36,8 @@ LOOPED_KEY = "looped"
 """Of a call: why the turn ends with it, since it has given the same result again and again."""
 LATER_OUTPUT_KEY = "laterOutput"
 """Of a command that has ended in the background: the end of all that it printed."""
+RULE_KEY = "rule"
+"""Of a call that a rule denied: its permission and pattern."""
 ADVICE_KEY = "advice"
 """Of a failed call: what the model is told to do about it, which no user interface shows."""
 

@@ -149,6 +149,7 @@ class Database:
         self.has_deleted = False
         """Set when whole sessions were deleted."""
         self._connection = open_read_only(path) if read_only else open_database(path)
+        self._identity = _identify(path)
 
     def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
         """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
@@ -185,11 +186,23 @@ class Database:
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
         """Run the block in one transaction: all its changes are stored, or none."""
+        self._require_place()
         with explain_errors(self.path):
             fault_injection.pass_point("store.begin")
             with transaction(self._connection):
                 yield
             fault_injection.pass_point("store.commit")
+
+    def _require_place(self) -> None:
+        """Raise StoreError if the file has been removed or replaced.
+        SQLite itself would go on to write where nobody looks.
+        """
+        if (now := _identify(self.path)) != self._identity:
+            event = "is another file now" if now else "was removed"
+            raise StoreError(
+                f"The database {self.path} {event}: nothing more of this session can be stored there. "
+                "Put it back, or start codeloop anew."
+            )
 
     def close(self) -> None:
         """Close the file. If this process has deleted much of it, its space is given back."""
@@ -208,6 +221,15 @@ def _give_back_space(connection: sqlite3.Connection) -> None:
     if free > _MIN_FREE_PAGES and free * 4 > pages:
         connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("VACUUM")
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others; None: it can't be found."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def open_database(path: Path) -> sqlite3.Connection:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.part import ToolStateError
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
@@ -120,3 +121,25 @@ async def test_edits_are_done_in_whatever_form_where_edit_is_allowed(tmp_path: P
     ) as it:
         await it.prompt()
         assert (it.work / "made.txt").read_text() == "x"
+
+
+async def test_a_rule_that_denies_call_after_call_is_named_as_the_reason_to_stop(
+    tmp_path: Path,
+) -> None:
+    lines = ("git push", "git push --force", "cd . && git push", "sh -c 'git push'")
+    script = [*(make_answer(make_call("bash", command=line)) for line in lines), DONE]
+    rules = {"*": "allow", "bash": {"*": "allow", "git push *": "deny", "git push": "deny"}}
+    async with open_scripted_project(tmp_path, script, permission=rules) as it:
+        await it.prompt()
+        advice = [
+            str((part.state.metadata or {}).get("advice"))
+            for part in it.calls()
+            if isinstance(part.state, ToolStateError)
+        ]
+    assert ["calls of this turn were refused" in each for each in advice] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert "(4 calls of this turn were refused by this rule" in advice[-1]

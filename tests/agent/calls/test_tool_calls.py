@@ -15,7 +15,13 @@ from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, TextPartInput
-from codeloop.schema.part import ADVICE_KEY, ToolStateCompleted, ToolStateError, ToolStatePending
+from codeloop.schema.part import (
+    ADVICE_KEY,
+    RULE_KEY,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+)
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
@@ -133,7 +139,11 @@ async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path:
         denied, other = it.calls()
         assert "Permission denied by the rule bash touch *: deny" in read_result(denied)
         assert isinstance(denied.state, ToolStateError)
-        assert denied.state.metadata == {"denied": True, ADVICE_KEY: Denied.advice}
+        assert denied.state.metadata == {
+            "denied": True,
+            RULE_KEY: "bash touch *",
+            ADVICE_KEY: Denied.advice,
+        }
         assert denied.state.error.endswith("touch x.")
         assert isinstance(other.state, ToolStateCompleted)
         assert not (it.work / "x").exists()

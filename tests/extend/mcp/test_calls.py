@@ -285,6 +285,15 @@ async def test_a_server_that_can_not_be_used_says_why(
         assert it.server().status.state in {"failed", "disabled"}
 
 
+async def test_a_server_that_never_answers_is_waited_for_once(tmp_path: Path) -> None:
+    entry = {"type": "local", "command": ["sleep", "600"], "timeout": 3_000}
+    async with world(tmp_path, {"p": entry}) as it:
+        with pytest.raises(Exception, match="no start within"):
+            await it.server().request(lambda *_: asyncio.sleep(0), None)
+        with pytest.raises(Exception, match="It is not started again within"):
+            await it.server().request(lambda *_: asyncio.sleep(0), None)
+
+
 async def test_after_a_failure_it_is_not_started_again_at_once_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

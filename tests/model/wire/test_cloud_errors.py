@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.wire.rate_limits import parse_retry_after
+from codeloop.net.wait_hints import read_wait
 from codeloop.schema.errors import APIError, ProviderAuthError
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
@@ -97,7 +97,7 @@ async def test_a_rate_that_speaks_of_billing_is_tried_again_when_google_says_so(
         got = await send_request(ADAPTER_ROWS["google"].open(server.url))
     assert isinstance(got.end.error, APIError)
     assert got.end.error.data.is_retryable
-    assert parse_retry_after(got.end.error.data.response_headers or {}) == 34
+    assert read_wait(got.end.error.data.response_headers or {}, 0) == 34
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
-from codeloop.model.wire.rate_limits import find_pause
+from codeloop.net.wait_hints import find_pause
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -34,6 +34,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
             },
             9,
         ),
+        ({"ratelimit": '"default";r=0;t=50'}, 50),
+        ({"x-ratelimit-remaining-tokens-day": "0", "x-ratelimit-reset-tokens-day": "1d2h"}, 93_600),
+        ({"x-ratelimit-remaining": "-1", "x-ratelimit-reset": "5 s"}, 5),
         (
             {
                 "anthropic-ratelimit-tokens-remaining": "0",
@@ -76,4 +79,25 @@ async def test_an_hour_is_not_waited_for() -> None:
         await send_request(model)
         got = await send_request(model)
         await model.aclose()
+    assert got.text == "two"
+
+
+async def test_a_refusal_holds_for_all_sessions_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    refusal = Answer(status=429, body="{}", headers={"retry-after": "20"})
+    async with ModelServer([refusal, Answer(text="two")]) as server:
+        model = ADAPTER_ROWS["chat"].open(server.url)
+        await send_request(model)
+        got = await send_request(model)
+        await model.aclose()
+    assert waits == [pytest.approx(15, abs=5)]
     assert got.text == "two"

@@ -89,6 +89,14 @@ async def test_the_service_says_how_long_to_wait(openai: Any, asking: Any) -> No
     assert sleeps.waits == [5.0, 4.0, pytest.approx(25, abs=5), 1.5]
 
 
+@pytest.mark.parametrize("hint", ["0", "-5", "20ms", "Thu, 01 Jan 2026 00:00:00 GMT"])
+async def test_at_once_is_believed_only_once(hint: str, openai: Any, asking: Any) -> None:
+    sleeps = Sleeps()
+    async with ModelServer([failing(429, retry_after=hint)]) as server:
+        await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
+    assert sleeps.waits == [pytest.approx(0, abs=0.03), 4.0, 8.0, 16.0]
+
+
 async def test_a_wait_that_is_no_number_is_not_taken(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(429, retry_after="nan"), Answer(text="hi")]) as server:
@@ -103,6 +111,12 @@ async def test_a_long_wait_is_surfaced_and_not_slept(openai: Any, asking: Any) -
         assert len(server.requests) == 1
     assert sleeps.waits == []
     assert "16 d" in got.message
+
+
+async def test_a_wait_without_sense_is_told_in_words(openai: Any, asking: Any) -> None:
+    async with ModelServer([failing(503, retry_after="9" * 20)]) as server:
+        got = await asking(RetryingModel(openai(server), sleep=Sleeps()))
+    assert "asks to wait more than a year" in got.message
 
 
 async def test_no_wait_is_longer_than_the_bound(openai: Any, asking: Any) -> None:

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.workspace.sandbox.temporary_folder import make_temporary_folder
+from tests.workspace.sandbox.conftest import Attacked
 
 HELD = """
 import sys
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.workspace.sandbox.temporary_folder import make_temporary_folder
+from tests.workspace.sandbox.conftest import Attacked
 folder = make_temporary_folder()
 (folder.path / "left").mkdir()
 print(folder.path, flush=True)
@@ -56,3 +60,29 @@ def test_the_folder_of_a_running_process_stays_and_that_of_a_killed_one_is_remov
         assert each.path.parent.stat().st_mode & 0o777 == 0o700
         each.remove()
     assert {each.name for each in parent.iterdir()} == kept
+
+
+def test_a_folder_for_temporary_files_that_is_gone_is_chosen_anew(parent: Path) -> None:
+    first = make_temporary_folder()
+    moved = parent.with_name("moved")
+    parent.rename(moved)
+    second = make_temporary_folder()
+    try:
+        assert second.path.is_dir()
+        assert not second.path.is_relative_to(parent)
+    finally:
+        second.remove()
+        moved.rename(parent)
+        first.remove()
+
+
+async def test_a_sandbox_is_made_anew_when_its_temporary_folder_is_gone(
+    it: Attacked, parent: Path
+) -> None:
+    kept = await it.run('cd "${TMPDIR:-/tmp}"; echo kept > x; cat x')
+    assert kept.output == "kept\n"
+    for each in parent.glob("codeloop-sandboxes-*"):
+        remove_tree(each)
+    after = await it.run('cd "${TMPDIR:-/tmp}" && echo new > y && cat y; ls x')
+    assert after.output.startswith("new\n"), after
+    assert "No such file" in after.output

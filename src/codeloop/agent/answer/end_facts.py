@@ -40,7 +40,7 @@ async def collect_facts(
     start = engine.services.ref_states.pop(session_id, None)
     git: tuple[str, ...] = ()
     states: list[RefState] = []
-    if start is not None:
+    if start is not None and not engine.workspace.ground.find_loss():
         from codeloop.workspace.git.ref_state import describe_ref_changes, read_ref_state
 
         end = read_ref_state(engine.workspace.root)

@@ -15,6 +15,7 @@ from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.part import (
     ADVICE_KEY,
     LOOPED_KEY,
+    RULE_KEY,
     TOLD_KEY,
     ToolPart,
     ToolStateCompleted,
@@ -87,6 +88,14 @@ class CallResults:
             return note, {}
         return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=counts.total)}
 
+    def _judge_denials(self, part: ToolPart, rule: str | None) -> str:
+        """Return a note for the model if a rule has denied several calls of the turn; "": none."""
+        if rule is None:
+            return ""
+        from codeloop.agent.calls.repeated_calls import make_denial_note
+
+        return make_denial_note(self._store.read_context(part.session_id).entries, part, rule)
+
     def store(self, part: ToolPart, start: int, result: ToolResult) -> None:
         """Store the result of a call that started at `start` (ms since the epoch)."""
         note, loop_metadata = self._judge_repeats(part, result.output, result.metadata)
@@ -114,6 +123,7 @@ class CallResults:
                 one_line(error, MAX_LOGGED_CHARACTERS),
             )
         note, loop_metadata = self._judge_repeats(part, error, {})
+        note = note or self._judge_denials(part, (metadata or {}).get(RULE_KEY))
         if note:
             before = metadata or {}
             advice = " ".join(filter(None, (before.get(ADVICE_KEY), note)))
@@ -147,7 +157,9 @@ def describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> JS
         case HookRefused():
             return {"denied": True}
         case Denied():
-            return {"denied": True} | _describe_advice(error)
+            rule = error.verdict.rule
+            name = {RULE_KEY: f"{rule.permission} {rule.pattern}"} if rule else {}
+            return {"denied": True} | name | _describe_advice(error)
         case Rejected(message=None):
             return {REJECTED_KEY: True} | _describe_advice(error)
         case Rejected(message=message):

@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from codeloop.schema.limits import LOOPED_CALLS, REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    RULE_KEY,
+    CompactionPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
@@ -20,6 +26,10 @@ from codeloop.tool.tool import EDIT_TOOLS
 
 _REPEAT_NOTE_START = "(This same call has given this same result "
 REPEAT_NOTE = _REPEAT_NOTE_START + "{count} times now. Try another way, or say what stops you.)"
+_DENIAL_NOTE = (
+    "({count} calls of this turn were refused by this rule, however they were written. Leave what "
+    "it forbids, and say in your answer what was not done.)"
+)
 CHANGE_NOTE = (
     "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
     "stops you.)"
@@ -100,6 +110,17 @@ def make_repeat_note(recent: int, metadata: JSON) -> str:
     """Return the note for the model on a call repeated `recent` times; "": none."""
     note = CHANGE_NOTE if metadata.get("diff") else REPEAT_NOTE
     return note.format(count=recent) if recent >= REPEATED_CALLS.value else ""
+
+
+def make_denial_note(entries: Sequence[Entry], part: ToolPart, rule: str) -> str:
+    """Return the note on a rule that has denied the call `part` and earlier ones of the turn;
+    "": they are few.
+    """
+    earlier = sum(
+        isinstance(each.state, ToolStateError) and (each.state.metadata or {}).get(RULE_KEY) == rule
+        for each in islice(_list_calls_before(entries, part), _MAX_COMPARED_CALLS)
+    )
+    return _DENIAL_NOTE.format(count=earlier + 1) if earlier + 1 >= REPEATED_CALLS.value else ""
 
 
 def ends_turn(total: int) -> bool:

@@ -74,6 +74,7 @@ _SAME_LOOK = ToolResult(
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
 _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."
+_GROUND_LOST_REASON = "Not run: the folder is gone, as an earlier call of the same step found."
 
 
 class StartedCall(Struct):
@@ -296,7 +297,7 @@ class ToolCalls:
             return
         if loss := self._engine.workspace.ground.find_loss():
             # Nothing must be made at a path that leads elsewhere now, so the turn ends.
-            self._skip_reason = _TURN_ENDED_REASON
+            self._skip_reason = _GROUND_LOST_REASON
             advice = f"{loss} Put it back, or start codeloop where it is now."
             self._results.store_error(
                 part, start, f"{loss} Nothing was done.", {TURN_ENDED_KEY: advice}

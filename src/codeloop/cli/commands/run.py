@@ -32,6 +32,7 @@ from codeloop.cli.options import (
     WORKTREE_OPTION,
     make_completion,
 )
+from codeloop.net.hosts import OFFLINE_VARIABLE
 
 
 def read_output_format(
@@ -217,4 +218,5 @@ def run(*, output_format: str | None, **flags: Any) -> None:
 
     if output_format is not None:
         flags["format"] = output_format
+    flags["offline"] = click.get_current_context().meta[OFFLINE_VARIABLE]
     sys.exit(run_once(Options(**flags)))

@@ -12,7 +12,7 @@ from codeloop.cli.target.open_target import choose_open_target
 from codeloop.schema.errors import UsageProblem
 
 # Options for opening a project, which a server has done already.
-LOCAL_OPTIONS = ("trust", "config", "record", "replay", "force")
+LOCAL_OPTIONS = ("trust", "config", "offline", "record", "replay", "force")
 # Options that need a server.
 ATTACHED_OPTIONS = ("username", "password")
 # The formats that the SDK of Claude Code reads.

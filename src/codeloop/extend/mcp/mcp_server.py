@@ -227,7 +227,7 @@ class McpServer:
     def _convert_error(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Convert a failed request to ServerFailed, and record whether the server is gone."""
         error = connection.fatal or error
-        text = describe_error(error)
+        text = describe_error(error, connection.refusal)
         if isinstance(find_cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
             self.fail(error)
@@ -316,7 +316,8 @@ class McpServer:
                     reason = f"{reason}; its last line: {self.log.last_line}"
                 note = self.explain(f"{reason}\n{self.log.recent_text}")
                 reason = f"{end_sentence(reason)} {note}" if note else reason
-                self._record_failure(self._failures.with_failure(reason))
+                is_silent = isinstance(cause, TimeoutError)
+                self._record_failure(self._failures.with_failure(reason, is_silent=is_silent))
 
     def explain(self, text: str) -> str:
         """Return a line on what its sandbox refused, by what it says; "": nothing."""

@@ -6,7 +6,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from codeloop.extend.mcp.cache.last_failures import LastFailure
-from codeloop.schema.limits import MCP_RETRY, MCP_RETRY_MOST
+from codeloop.schema.limits import MCP_RETRY, MCP_RETRY_MOST, MCP_START
 
 ServerState = Literal[
     "configured",
@@ -55,10 +55,17 @@ class ServerFailures(Struct, frozen=True):
             last.description, cast("ServerState", last.state), challenge=last.challenge
         )
 
-    def with_failure(self, reason: str) -> "ServerFailures":
-        """Return the failures with one more, after which the wait is twice as long."""
-        # Doubled each time, so that a broken server does not delay every call.
-        wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
+    def with_failure(self, reason: str, *, is_silent: bool = False) -> "ServerFailures":
+        """Return the failures with one more, after which the wait is twice as long.
+
+        `is_silent`: it did not answer in time.
+        """
+        # Doubled each time, so that a broken server does not delay every call;
+        # about half of the time is lost to one that never answers.
+        wait = min(
+            max(MCP_RETRY.seconds * 2**self.count, MCP_START.seconds if is_silent else 0),
+            MCP_RETRY_MOST.seconds,
+        )
         return ServerFailures(reason, count=self.count + 1, until=time.monotonic() + wait)
 
     def count_seconds_left(self) -> float:

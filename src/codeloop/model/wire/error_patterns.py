@@ -8,9 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from codeloop.kit.jsonc import is_object
-from codeloop.schema.wire import JSON
-
 OVERFLOW_CODES = frozenset(
     {
         "context_length_exceeded",
@@ -135,23 +132,6 @@ the first that is set counts.
 """
 
 
-_WAIT_FIELDS = (
-    "retry_after_ms",
-    "retryAfterMs",
-    "retry_after",
-    "retryAfter",
-    "retry_after_seconds",
-    "retry-after",
-)
-# "Please try again in 1m30.5s", "retry after 12 seconds".
-_WAIT_PATTERN = (
-    r"(?:try again|retry|wait)(?: again)? (?:in|after|for)?:? ?"
-    r"((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)(?![a-z]) ?)+)"
-)
-_AMOUNT_PATTERN = r"([\d.]+) ?(ms|mil|[smh])"
-_SECONDS_BY_UNIT = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
-
-
 def find_remedy(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
     searched_text = text[:SEARCHED_CHARACTERS]
@@ -223,40 +203,6 @@ def is_key_refusal(status: int | None, text: str) -> bool:
     return status in {400, 403} and bool(
         re.search(KEY_REFUSAL_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS)
     )
-
-
-def find_retry_after(payload: Any, message: str = "") -> dict[str, str]:
-    """Return the wait that a body asks for, as the headers that would say the same;
-    empty without one.
-
-    By Google's `RetryInfo`, by fields such as `retry_after`, by headers that OpenRouter repeats,
-    or by its `message`.
-    """
-    match payload:
-        case {"error": {"details": [*details]}} | [{"error": {"details": [*details]}}, *_]:
-            for detail in details:
-                match detail:
-                    case {"retryDelay": str(delay)} if re.fullmatch(r"[\d.]+s", delay):
-                        return {"retry-after": delay[:-1]}
-                    case _:
-                        continue
-        case {"error": {"metadata": {"headers": repeated}}} if is_object(repeated):
-            return {name.lower(): str(value) for name, value in repeated.items()}
-        case _:
-            pass
-    outer: JSON = payload if is_object(payload) else {}
-    inner = outer.get("error")
-    fields: JSON = {**outer, **(inner if is_object(inner) else {})}
-    for name in _WAIT_FIELDS:
-        value = fields.get(name)
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            return {"retry-after-ms" if name.lower().endswith("ms") else "retry-after": str(value)}
-    if wait := re.search(_WAIT_PATTERN, message[:SEARCHED_CHARACTERS], PATTERN_FLAGS):
-        amounts = re.findall(_AMOUNT_PATTERN, wait[1].lower())
-        return {
-            "retry-after": f"{sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in amounts):g}"
-        }
-    return {}
 
 
 def is_missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:

@@ -23,18 +23,20 @@ from codeloop.model.chat import (
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.schema.errors import MessageError
+from codeloop.net.wait_hints import LIMITED_STATUSES, find_pause, read_wait
+from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
 
 if TYPE_CHECKING:
     from codeloop.model.wire.service_errors import ServiceErrors
 
+# A retry after exactly the time that the service named needs no further pause.
+_LEAST_PAUSE_SECONDS = 0.05
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that hooks can't set: they say where a request ends and which host it
 is for (request smuggling).
@@ -135,7 +137,7 @@ class HttpModel:
         }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
-        if 0 < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
+        if _LEAST_PAUSE_SECONDS < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
             host = urlsplit(self._endpoint.base_url).hostname
             message = f"{host} takes no more requests for now."
             # Not 0, although no attempt failed: clients show the time left from attempt 1 on.
@@ -156,7 +158,9 @@ class HttpModel:
             return
         try:
             if response.status != 200:
-                yield Finished("error", error=await self._read_error(response))
+                error = await self._read_error(response)
+                self._note_refusal(response.status, error)
+                yield Finished("error", error=error)
                 return
             # The headers say before the answer does that the next request would be refused.
             self._free_at = time.monotonic() + find_pause(response.headers, time.time())
@@ -166,6 +170,13 @@ class HttpModel:
                         yield event
         finally:
             response.close()
+
+    def _note_refusal(self, status: int, error: MessageError) -> None:
+        """Have the other sessions of this process wait, too, before they are refused as well."""
+        if isinstance(error, APIError) and status in LIMITED_STATUSES:
+            headers = error.data.response_headers or {}
+            wait = read_wait(headers, time.time(), is_limited=True)
+            self._free_at = time.monotonic() + (wait or 0.0)
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
         # The error may be a stream that never ends, so only its beginning is read. That is more

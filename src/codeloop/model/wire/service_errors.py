@@ -20,7 +20,6 @@ from codeloop.model.wire.error_patterns import (
     extract_message,
     find_remedy,
     find_request_id,
-    find_retry_after,
     find_status,
     is_key_refusal,
     is_missing_model,
@@ -28,7 +27,9 @@ from codeloop.model.wire.error_patterns import (
     is_overflow,
     is_wrong_path,
 )
+from codeloop.model.wire.stated_wait import find_retry_after
 from codeloop.net.errors import NetworkError
+from codeloop.net.wait_hints import is_wait_header
 from codeloop.schema.errors import (
     APIError,
     APIErrorData,
@@ -43,19 +44,8 @@ from codeloop.schema.wire import decode_json
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 529})
 """HTTP statuses below 500 after which another attempt may succeed; from 500 on it always may."""
-STORED_HEADERS = frozenset(
-    {
-        "content-type",
-        "date",
-        "retry-after",
-        "retry-after-ms",
-        "x-retry-after",
-        "request-id",
-        "x-request-id",
-    }
-)
-STORED_HEADER_PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-", "anthropic-ratelimit-")
-"""Response headers that are stored with an error: these, and all with one of these prefixes."""
+STORED_HEADERS = frozenset({"content-type", "date", "request-id", "x-request-id"})
+"""Response headers that are stored with an error, besides those that say when to ask again."""
 
 
 class ServiceErrors(Struct, frozen=True):
@@ -308,6 +298,6 @@ def _select_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     selection = {
         name: value
         for name, value in headers.items()
-        if name in STORED_HEADERS or name.startswith(STORED_HEADER_PREFIXES)
+        if name in STORED_HEADERS or is_wait_header(name)
     }
     return selection or None

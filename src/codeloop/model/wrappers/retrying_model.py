@@ -20,7 +20,7 @@ from codeloop.model.chat import (
     RetryScheduled,
     ToolSpec,
 )
-from codeloop.model.wire.rate_limits import parse_retry_after
+from codeloop.net.wait_hints import LIMITED_STATUSES, read_wait
 from codeloop.schema.errors import APIError, APIErrorData, MessageError
 from codeloop.schema.limits import (
     MODEL_ATTEMPTS,
@@ -129,8 +129,12 @@ class RetryingModel:
 
         A refused connection is retried sooner.
         """
-        is_limited = error.data.status_code in {429, 503, 529}
-        requested = parse_retry_after(error.data.response_headers or {}, is_limited=is_limited)
+        is_limited = error.data.status_code in LIMITED_STATUSES
+        headers = error.data.response_headers or {}
+        requested = read_wait(headers, time.time(), is_limited=is_limited)
+        # "At once" is believed once: else all attempts would be spent within a second.
+        if requested is not None and requested < 1 and attempt > 1:
+            requested = None
         # Not shortened: `stream` gives up, with an error that names this time.
         if requested is not None and requested > MODEL_WAIT.seconds:
             return requested
@@ -169,6 +173,8 @@ def _make_final_error(error: APIError, attempts: int, wait: float) -> APIError:
 
 
 def _format_duration(seconds: float) -> str:
+    if seconds > 366 * 86_400:
+        return "more than a year"
     # Two minutes and more, but also exactly one: 90 s are easier to read than 2 min.
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size or seconds == size:

@@ -134,7 +134,9 @@ class GitFolders:
         await self.carry(is_rest=True)
         for each in self._folders.values():
             if each.is_unchanged and not each.has_waiting:
-                await asyncio.to_thread(each.remove)
+                # One on a disk that is read-only by now stays: it is only larger than needed.
+                with suppress(OSError):
+                    await asyncio.to_thread(each.remove)
         self._folders.clear()
         self._prepared.clear()
 

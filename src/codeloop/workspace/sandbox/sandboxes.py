@@ -19,7 +19,7 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.paths.restricted_paths import OFFLINE_VARIABLES, SOCKET_VARIABLES
 from codeloop.workspace.sandbox.plan_rows import (
     PlanFolders,
     adapt_policy,
@@ -128,12 +128,17 @@ class Sandboxes:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
+        if self.temporary is not None and not self.temporary.path.is_dir():
+            # Somebody cleaned up, and the mounts in it went with it.
+            self.temporary.remove()
+            self.temporary = None
+        temporary = self.temporary = self.temporary or make_temporary_folder()
         can_mount = any(
             each in MOUNTING_BACKENDS and each not in self.refused for each in self._backends
         )
         git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
-        identities = (*identify_files(policy), *git.identities)
+        identities = (str(temporary.path).encode(), *identify_files(policy), *git.identities)
         for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
             self._sandboxes.remove(sandbox)
             await self._close_proxies(sandbox.starter)
@@ -146,7 +151,7 @@ class Sandboxes:
             None,
         )
         if current is None:
-            current = await self._make_sandbox(policy, git)
+            current = await self._make_sandbox(policy, git, temporary.path)
         else:
             self._sandboxes.remove(current)
         # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
@@ -244,11 +249,9 @@ class Sandboxes:
         `named_variables`: as in Launch.
         """
         hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
-        variables = {
-            name: value
-            for name, value in hide_variables(environment, hidden).items()
-            if name not in SOCKET_VARIABLES
-        }
+        variables = dict(OFFLINE_VARIABLES) if sandbox.policy.network == "off" else {}
+        shown = hide_variables(environment, hidden).items()
+        variables |= {name: value for name, value in shown if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
             return SandboxEnvironment(
                 {**make_copying_variables(sandbox.policy), **variables}, hidden
@@ -313,17 +316,17 @@ class Sandboxes:
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()
 
-    async def _make_sandbox(self, policy: SandboxPolicy, git: PreparedGit) -> Sandbox:
+    async def _make_sandbox(
+        self, policy: SandboxPolicy, git: PreparedGit, temporary: Path
+    ) -> Sandbox:
         if any(map(is_whole_system, policy.writable)):
             raise SandboxUnavailable(f"{WHOLE_SYSTEM_REASON[0].upper()}{WHOLE_SYSTEM_REASON[1:]}.")
-        if self.temporary is None:
-            self.temporary = make_temporary_folder()
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
                 mounted = git if backend in MOUNTING_BACKENDS else PreparedGit()
-                sandbox = await self._start_again(backend, policy, self.temporary.path, mounted)
+                sandbox = await self._start_again(backend, policy, temporary, mounted)
             except TimeoutError:
                 # The machine may be busy, so it is tried again: what is weaker, or nothing,
                 # must not take its place.

@@ -56,6 +56,8 @@ def make_temporary_folder() -> TemporaryFolder:
     # Imported late: only sandboxes need it.
     import tempfile
 
+    if not Path(tempfile.gettempdir()).is_dir():
+        tempfile.tempdir = None  # Chosen anew: it was there when this process began.
     parent = Path(tempfile.gettempdir())
     _remove_abandoned(parent)
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-new-")))

@@ -4,6 +4,7 @@ However long a scan takes, it is waited for: what a command changes could not be
 """
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -158,4 +159,7 @@ def _run(job: Callable[[], T], result: list[T | JobFailure]) -> None:
     except MissingObject as error:
         result.append(JobFailure(f"the contents {error} are no longer kept"))
     except OSError as error:
-        result.append(JobFailure(f"a file of the snapshot failed: {error}"))
+        place = f" ({os.fsdecode(error.filename)})" if error.filename else ""
+        result.append(
+            JobFailure(f"a file of the snapshot failed: {error.strerror or error}{place}")
+        )

@@ -63,8 +63,9 @@ class OpenSteps:
             os.utime(self._folder / message_id)
 
     def remove(self, message_id: str) -> None:
-        """Remove a step's record, if it has one."""
-        (self._folder / message_id).unlink(missing_ok=True)
+        """Remove a step's record, if it has one, and if its folder can be written."""
+        with suppress(OSError):
+            (self._folder / message_id).unlink()
 
     def list_ids(self) -> list[str]:
         """Return the ids of the messages of all steps with a record."""

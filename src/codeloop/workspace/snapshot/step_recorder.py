@@ -171,9 +171,9 @@ class StepRecorder:
         try:
             self._snapshots.open_steps.store(step)
         except OSError as error:
-            self._notes.append(
-                f"If codeloop is killed in this step, it can't be undone: {error.strerror}."
-            )
+            note = f"If codeloop is killed in this step, it can't be undone: {error.strerror}."
+            if note not in self._notes:
+                self._notes.append(note)
         if self._heartbeat is None:
             self._beat()
 

@@ -16,6 +16,7 @@ from codeloop.automation.ci.json_fields import get_list, get_text, to_list, to_o
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
+from codeloop.net.wait_hints import read_wait
 from codeloop.schema.bounds.automation import (
     CI_ANSWER,
     CI_PAGES,
@@ -254,16 +255,10 @@ def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
     # headers. GitLab's header has no `x-`.
     if answer.status not in {403, 429}:
         return None
-    after = answer.headers.get("retry-after", "")
-    if after.isdigit():
-        return float(after)
-    reset = answer.headers.get("x-ratelimit-reset", answer.headers.get("ratelimit-reset", ""))
-    remaining = answer.headers.get(
-        "x-ratelimit-remaining", answer.headers.get("ratelimit-remaining")
-    )
-    if remaining == "0" and reset.isdigit():
-        # The time is in whole seconds of the host's clock, hence one more.
-        return max(float(reset) - time.time(), 0.0) + 1.0
+    wait = read_wait(answer.headers, time.time(), is_limited=answer.status == 429)
+    if wait is not None:
+        # Moments are in whole seconds of the host's clock, hence one more.
+        return wait + 1.0 if wait else 0.0
     return _RATE_LIMIT_PERIOD_SECONDS if answer.status == 429 else None
 
 

@@ -164,7 +164,8 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 class ServerConnection:
     """A connection. `end_reason`: why it has ended, or ""; `fatal`: the error that ended it.
 
-    `status`: the HTTP status of the latest answer, 0 before one.
+    `status`: the HTTP status of the latest answer, 0 before one; `refusal`: the same in words,
+    with the wait that the server asks for, "" below 400.
     `open_client` opens the package's client.
     `listing_seconds`: how long listing what the server offers may take.
     """
@@ -174,6 +175,7 @@ class ServerConnection:
         self.end_reason = ""
         self.fatal: BaseException | None = None
         self.status = 0
+        self.refusal = ""
         self.on_end: Callable[[], None] = lambda: None
         self._open_client = open_client
         self._listing_seconds = listing_seconds

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from codeloop.net.wait_hints import read_wait
 from codeloop.schema.errors import CodeloopError
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 CONNECTION_CLOSED = -32000
 """The code of requests whose connection has ended."""
+
+
+PACKAGE_REFUSAL = "Server returned an error response"
+"""What the package says of every status from 400 whose body is not of the protocol."""
 
 
 class ServerFailed(CodeloopError):
@@ -60,8 +65,8 @@ def find_cause(error: BaseException | None) -> BaseException | None:
     return causes[0] if causes else leaves[0]
 
 
-def describe_error(error: BaseException | None) -> str:
-    """Return an error as text."""
+def describe_error(error: BaseException | None, refusal: str = "") -> str:
+    """Return an error as text. `refusal`: the HTTP status in words, for one that only says so."""
     root_cause = find_cause(error)
     match root_cause:
         case None:
@@ -77,6 +82,8 @@ def describe_error(error: BaseException | None) -> str:
             return f"what it sent is not of the protocol's form{_name_field(root_cause)}"
         case _:
             text = str(root_cause).strip().partition("\n")[0]
+            if text == PACKAGE_REFUSAL and refusal:
+                return refusal
             return text or type(root_cause).__name__
 
 
@@ -102,6 +109,15 @@ def _find_unreachable_host(error: Exception) -> str:
     # httpx raises RuntimeError where an error was made without its request.
     except RuntimeError:
         return ""
+
+
+def describe_status(answer: "httpx2.Response") -> str:
+    """Return what a server answered instead of a message, with the wait that it asks for."""
+    import time
+
+    wait = read_wait(answer.headers, time.time(), is_limited=True)
+    advice = f", and asks to wait {max(wait, 1):.0f} s" if wait is not None else ""
+    return f"{answer.status_code} {answer.reason_phrase}".rstrip() + advice
 
 
 def make_refusal(challenge: str) -> "httpx2.Response":

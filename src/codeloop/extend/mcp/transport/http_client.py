@@ -26,10 +26,10 @@ def make_http_client(
     server_url: str,
     headers: Mapping[str, str],
     auth: "httpx2.Auth | None",
-    note_status: Callable[[int], None],
+    note_answer: "Callable[[httpx2.Response], None]",
 ) -> "httpx2.AsyncClient":
     """Return a client for one server and its sign-in, which may be at another host.
-    `note_status` gets each status.
+    `note_answer` gets each answer, whose body has not been read.
 
     `auth`: None: a refused request raises SignInNeeded. With `httpx2.Auth()`, which adds nothing to
     a request, the caller handles refusals. A host that `server_url` leads to, as for a sign-in, is
@@ -38,7 +38,7 @@ def make_http_client(
     import httpx2
 
     async def check_status(response: httpx2.Response) -> None:
-        note_status(response.status_code)
+        note_answer(response)
         if response.status_code in _REFUSAL_STATUSES and auth is None:
             raise SignInNeeded(
                 f"it answered {response.status_code} {response.reason_phrase}: check its `headers`"

@@ -22,6 +22,7 @@ from codeloop.extend.mcp.transport.failures import (
     ProgramEnded,
     SignInNeeded,
     describe_error,
+    describe_status,
     find_cause,
 )
 from codeloop.extend.mcp.transport.http_client import make_http_client
@@ -341,11 +342,12 @@ async def _open_remote(
 ) -> "AsyncGenerator[Client]":
     await asyncio.to_thread(_import_package)
 
-    def note_status(status: int) -> None:
-        connection.status = status
+    def note_answer(answer: "httpx2.Response") -> None:
+        connection.status = answer.status_code
+        connection.refusal = describe_status(answer) if answer.is_error else ""
 
     http_client = make_http_client(
-        config.url, config.headers, dependencies.make_auth(target.definition), note_status
+        config.url, config.headers, dependencies.make_auth(target.definition), note_answer
     )
     if transport == "sse":
         async with _make_client(

@@ -3,6 +3,7 @@ in the foreground or in the background.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,9 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         texts = await _read_texts(plan) if plan.writes and not params.unchanged else {}
         outcome, terminal = await _run_command(plan, params, ctx)
     except OSError as error:
-        raise ToolFailure(f"The shell could not be started in {plan.folder}: {error}") from error
+        place = f" ({os.fsdecode(error.filename)})" if error.filename else ""
+        reason = f"{error.strerror or error}{place}"
+        raise ToolFailure(f"The shell could not be started in {plan.folder}: {reason}") from error
     if texts:
         outcome = replace(outcome, notes=(*outcome.notes, *await _list_broken_files(ctx, texts)))
     return await _describe(plan, outcome, params, ctx, terminal)

@@ -83,7 +83,9 @@ class RunningMark:
     def close(self) -> None:
         """Remove the file."""
         if self._fd >= 0:
-            self._file.unlink(missing_ok=True)
+            # Its folder may be gone or read-only meanwhile: then the next start passes it over.
+            with suppress(OSError):
+                self._file.unlink()
             os.close(self._fd)
             self._fd = -1
 

@@ -133,6 +133,17 @@ SYSTEM_FOLDER_NAMES = frozenset(_SYSTEM_FOLDERS.split())
 """Top-level folders of the system. Of any other that contains the project,
 only the project is visible.
 """
+OFFLINE_VARIABLES = {
+    "PIP_RETRIES": "1",
+    "UV_HTTP_RETRIES": "0",
+    "npm_config_fetch_retries": "0",
+    "YARN_HTTP_RETRY": "0",
+    "CARGO_NET_RETRY": "0",
+    "BUNDLE_RETRY": "0",
+}
+"""What programs are told in a sandbox without a network: their waits for a second try (npm: over
+a minute) can't help there. pip says what failed only before a second try.
+"""
 SOCKET_VARIABLES = (
     *(
         "SSH_AUTH_SOCK",
