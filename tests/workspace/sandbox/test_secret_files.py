@@ -231,8 +231,8 @@ async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
 async def test_without_a_network_programs_do_not_wait_to_try_again(short: Attacked) -> None:
     mine = {**short.context.environment, "PIP_RETRIES": "3"}
     context = replace(short.context, environment=mine)
-    for network, retries in (("off", "0"), ("on", "")):
-        policy = short.shells.make_policy(short.place, SandboxConfig(network=network))
+    for config, retries in ((SandboxConfig(network="off"), "0"), (SandboxConfig(network="on"), "")):
+        policy = short.shells.make_policy(short.place, config)
         shown = ShellCommand('echo "$PIP_RETRIES $npm_config_fetch_retries"', 120, None, policy)
         outcome = await short.shells.run(context, shown, lambda _: None)
         assert outcome.output == f"3 {retries}\n"
