@@ -28,7 +28,7 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")
     added = desk.run("mcp", "add", "p", "--env", "MINE=1", "--", *SERVER)
-    assert added.stdout.startswith("p (plain 1) works: 24 tools: "), added.stderr
+    assert added.stdout.startswith("p (plain 1) works: 25 tools: "), added.stderr
     assert configured(desk) == {
         "p": {"type": "local", "command": [*SERVER], "environment": {"MINE": "1"}}
     }
@@ -168,7 +168,7 @@ def test_of_several_servers_none_is_added_when_one_fails(tmp_path: Path) -> None
     fails = {"command": "sh", "args": ["-c", "exit 7"]}
     done = desk.run("mcp", "add", json.dumps({"mcpServers": {"works": works, "fails": fails}}))
     assert done.returncode == 1
-    assert "works (plain 1) works: 24 tools: " in done.stdout
+    assert "works (plain 1) works: 25 tools: " in done.stdout
     assert "Nothing was written." in done.stderr
     assert not (desk.home / "config" / "codeloop.json").exists()
     both = desk.run("mcp", "add", json.dumps({"mcpServers": {"works": works, "again": works}}))

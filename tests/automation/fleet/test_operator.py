@@ -12,6 +12,13 @@ from typing import Any
 
 import pytest
 
+from codeloop.automation.fleet import limits
+from codeloop.automation.fleet.driver import Spending
+from codeloop.automation.fleet.jobs import FleetJob
+from codeloop.automation.fleet.ledger import Ledger
+from codeloop.automation.fleet.ledger_databases import SqliteDatabase
+from codeloop.automation.fleet.limits import Outage
+from codeloop.kit.limit import Limit
 from codeloop.kit.processes import is_alive, read_start_time
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import HANGING, Desk, bash, serving, steps
@@ -202,3 +209,38 @@ def test_a_table_out_of_reach_keeps_no_other_fleet_from_being_shown_and_stopped(
     for done in (shown, stopped):
         assert done.returncode == 1
         assert done.stderr.startswith("a-broken-one: ")
+
+
+def test_a_job_waits_until_its_last_attempt_has_ended_and_keeps_its_number(tmp_path: Path) -> None:
+    ledger = Ledger(SqliteDatabase(tmp_path / "fleet.db"))
+    job = FleetJob("r", id="a", prompt="p")
+    ledger.add_jobs([job])
+    assert ledger.claim_job("here") is not None
+    ledger.cancel(["a"])
+    assert ledger.requeue_ended(["a"]) == 1
+    assert ledger.claim_job("here") is None, "its program is still being ended"
+    assert ledger.remove(["a"]) == 0
+    assert [each.job_id for each in ledger.list_orphans([])] == ["a"]
+    ledger.end_attempt("a", 1, Spending(0.5), "cancelled\0")
+    assert ledger.list_orphans([]) == []
+    assert ledger.remove(["a"]) == 1
+    assert (ledger.list_rows(), ledger.sum_removed_cost()) == ([], 0.5)
+    ledger.add_jobs([job])
+    row = ledger.claim_job("here")
+    assert row is not None
+    assert row.attempt == 2
+    assert ledger.finish_attempt("a", 2, "done", {"cost": 0.25, "diff": "+\0"})
+    (row,) = ledger.list_rows(with_diffs=True)
+    assert (row.cost, row.result["diff"]) == (0.75, "+\ufffd")
+    assert [each.reason for each in ledger.list_attempts("a")] == ["cancelled\ufffd", "done"]
+
+
+def test_a_full_disk_before_an_outage_of_the_models_does_not_shorten_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = list[str]()
+    outage = Outage(tmp_path, lines.append)
+    monkeypatch.setattr(limits, "FLEET_DISK", Limit("test", 1 << 60, "bytes", "for a test"))
+    assert not outage.may_start()
+    assert "of free space" in lines[0]
+    assert [outage.record_failure("down") for _ in range(4)] == [False, False, True, True]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.automation.fleet.driver import Spending
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.ledger import Ledger
 from codeloop.automation.fleet.ledger_databases import PostgresDatabase
@@ -106,6 +107,7 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
         other = Ledger(PostgresDatabase(address, name))
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
+        other.end_attempt("one", 1, Spending(), "its coordinator was killed")
         other.requeue(("one", 1))
         again = other.claim_job("here")
         assert again is not None

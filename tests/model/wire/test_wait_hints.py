@@ -125,6 +125,8 @@ def test_a_moment_is_one_of_the_services_clock(offset: int) -> None:
         ({"error": {"details": [{"retryDelay": "600ms"}]}}, 0.6),
         ({"error": {"details": [{"retryDelay": {"seconds": 34, "nanos": 500_000_000}}]}}, 34.5),
         ({"error": {"details": [{"metadata": {"quotaResetDelay": "1h16m0.5s"}}]}}, 4_560.5),
+        ({"retry_after": {"seconds": "soon"}}, None),
+        ({"retry_after": {"seconds": 3, "nanos": None}}, 3),
         ({"error": {"resets_in_seconds": 3_000, "message": "The limit has been reached"}}, 3_000),
         ({"error": "Model X is loading", "estimated_time": 20.0}, 20),
         ({"error": {"metadata": {"retry_after_seconds": 5}}}, 5),

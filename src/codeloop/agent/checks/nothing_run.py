@@ -63,6 +63,9 @@ _LACKS_GROUND = (
 _PLACE_OR_STACK = r"(?m)[\w./@+-]+\.\w+(?::\d+|\(\d+,\d+\))|^\s+at |^Traceback|Require stack:\n-"
 _FAILED_TESTS = (
     r"(?i)failures?: [1-9]|[1-9]\d* (?:tests? )?fail|occurred while loading|\b[A-Z]\w+Error: "
+    # what it started has run and failed
+    r"|(?m:^make(?:\[\d+\])?: \*\*\* \[|^npm (?:ERR!|error) code 1$|^FAIL\b)|^error in |module not found"
+    r"|failed to compile"
 )
 _MAX_GROUND_LINES = 12
 # Words with which a program says that what follows, or what stands before them, is not there.

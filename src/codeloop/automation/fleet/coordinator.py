@@ -120,7 +120,8 @@ class Coordinator:
         self._outage = Outage(folder, reports.notify)
         # The jobs that the operator has cancelled.
         self._cancelled: frozenset[str] = frozenset()
-        self._job_threads: dict[str, threading.Thread] = {}
+        # By id and attempt.
+        self._job_threads: dict[tuple[str, int], threading.Thread] = {}
         # The jobs that a stop interrupted. They are requeued together, in one transaction.
         self._stopped_rows: list[LedgerRow] = []
         self._job_ended = threading.Event()
@@ -203,7 +204,7 @@ class Coordinator:
                     return
                 state.running_jobs += 1
                 thread = threading.Thread(target=self._run_job, args=(row, state), daemon=True)
-                self._job_threads[row.job.id] = thread
+                self._job_threads[row.job.id, row.attempt] = thread
                 thread.start()
 
     def end_orphans(self) -> bool:
@@ -219,7 +220,7 @@ class Coordinator:
 
     def _requeue_orphans(self) -> None:
         """End the programs of ended coordinators, and set their unfinished jobs to waiting."""
-        orphans = self._ledger.list_orphans(list(self._job_threads))
+        orphans = self._ledger.list_orphans([job_id for job_id, _ in list(self._job_threads)])
         if not orphans:
             return
         end_programs((orphan.child, orphan.child_started) for orphan in orphans)
@@ -266,7 +267,7 @@ class Coordinator:
             self.is_stopping = True
         finally:
             state.running_jobs -= 1
-            del self._job_threads[row.job.id]
+            del self._job_threads[row.job.id, row.attempt]
             self._job_ended.set()
 
     def _run_attempt(self, row: LedgerRow, driver: Driver) -> str:

@@ -46,9 +46,20 @@ _TABLE_DEFINITIONS = (
     # Apart from the results: most readers of these need no diffs, which may be large.
     "CREATE TABLE IF NOT EXISTS diff (id TEXT PRIMARY KEY, data TEXT NOT NULL)",
 )
-_ADD_JOB = (
-    "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
-)
+# A job that was removed goes on with the next number: what its attempts have cost is kept.
+_ADD_JOB = """INSERT INTO job VALUES (?, ?, ?, 'waiting',
+    (SELECT coalesce(max(attempt), 0) FROM attempt WHERE id = ?), 0, '', 0, '', '{}', ?)
+    ON CONFLICT DO NOTHING"""
+# A job that was cancelled may wait again before its program has ended.
+_CLAIM_JOB = """
+    UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
+        changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting'
+            AND id NOT IN (SELECT id FROM attempt WHERE ended = 0) ORDER BY place, id LIMIT 1)
+    RETURNING data, state, attempt, result, changed"""
+_REMOVE_JOB = """DELETE FROM job WHERE id = ? AND state <> 'running'
+    AND id NOT IN (SELECT id FROM attempt WHERE ended = 0)"""
+_LIST_AT_WORK = """SELECT id, attempt, child, child_started, owner, owner_started FROM job
+    WHERE state = 'running' OR id IN (SELECT id FROM attempt WHERE ended = 0)"""
 _END_ATTEMPT = """UPDATE attempt SET ended = ?, cost = ?, reason = ?, session = ?
     WHERE id = ? AND attempt = ? AND (ended = 0 OR cost < ?)"""
 _REQUEUE_FAILED = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'failed'"
@@ -150,7 +161,7 @@ class Ledger:
                 known_data, state = known.get(job.id, ("", ""))
                 if not state:
                     added.new.append(job.id)
-                    cursor.execute(_ADD_JOB, (job.id, place, data, time.time()))
+                    cursor.execute(_ADD_JOB, (job.id, place, data, job.id, time.time()))
                 elif is_same_job(known_data, job):
                     continue
                 elif state in {"running", "done"}:
@@ -167,12 +178,8 @@ class Ledger:
         """Claim the next waiting job for this process, to be done at `place`;
         None: no job is waiting.
         """
-        sql = """
-            UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
-                changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY place, id LIMIT 1)
-            RETURNING data, state, attempt, result, changed"""
         with self._database.open_transaction() as cursor:
-            cursor.execute(sql, (*self._database.owner, time.time()))
+            cursor.execute(_CLAIM_JOB, (*self._database.owner, time.time()))
             found = cursor.fetchone()
             row = parse_row(found) if found is not None else None
             if row is not None:
@@ -206,7 +213,7 @@ class Ledger:
             if is_stored:
                 cursor.execute(
                     "INSERT INTO diff VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data",
-                    (job_id, diff),
+                    (job_id, _without_nul(diff)),
                 )
         return is_stored
 
@@ -250,9 +257,7 @@ class Ledger:
         `active_ids`: the jobs that this process runs.
         """
         with self._database.open_transaction() as cursor:
-            cursor.execute(
-                "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
-            )
+            cursor.execute(_LIST_AT_WORK)
             rows = cursor.fetchall()
             this_process = self._database.owner
             orphans: list[Orphan] = []
@@ -294,7 +299,7 @@ class Ledger:
 
     def remove(self, ids: Collection[str]) -> int:
         """Remove jobs that don't run, and return their number. What they have cost stays."""
-        return self._change("DELETE FROM job WHERE id = ? AND state <> 'running'", ids)
+        return self._change(_REMOVE_JOB, ids)
 
     def _change(self, sql: str, ids: Collection[str]) -> int:
         """Execute a statement for each of these jobs; empty: all. Return how many it has changed.
@@ -389,5 +394,11 @@ class Ledger:
 
 def _end_attempt(cursor: Cursor, attempt: tuple[str, int], spending: Spending, reason: str) -> None:
     # One that was given up may tell of more dollars when it ends after all.
-    values = (time.time(), spending.cost, reason, spending.session, *attempt, spending.cost)
+    words = (_without_nul(reason), _without_nul(spending.session))
+    values = (time.time(), spending.cost, *words, *attempt, spending.cost)
     cursor.execute(_END_ATTEMPT, values)
+
+
+def _without_nul(text: str) -> str:
+    # PostgreSQL takes none in a text.
+    return text.replace("\0", "\ufffd")

@@ -84,7 +84,8 @@ class Outage:
         self._failures += 1
         if not self.is_going_on:
             return False
-        self._began = self._began if self._pauses else time.monotonic()
+        if self._failures == FLEET_OUTAGE_FAILURES.value:
+            self._began = time.monotonic()
         if time.monotonic() - self._began < FLEET_OUTAGE.seconds:
             self._pause(
                 f"{self._failures} jobs in a row have failed at the models' service: {message}"

@@ -174,7 +174,12 @@ async def choose_session(
 async def _ask_at_terminal(question: str) -> bool:
     import click
 
-    return await asyncio.to_thread(click.confirm, question, default=False, err=True)
+    try:
+        return await asyncio.to_thread(click.confirm, question, default=False, err=True)
+    except click.Abort:
+        # Ctrl-D at the question is a no; the line that it was asked on is still open.
+        click.echo(err=True)
+        return False
 
 
 async def _offer_adoption(client: Client, ask: Callable[[str], Awaitable[bool]]) -> bool:

@@ -176,7 +176,7 @@ class HttpModel:
         if isinstance(error, APIError) and status in LIMITED_STATUSES:
             headers = error.data.response_headers or {}
             wait = read_wait(headers, time.time(), is_limited=True)
-            self._free_at = time.monotonic() + (wait or 0.0)
+            self._free_at = max(self._free_at, time.monotonic() + (wait or 0.0))
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
         # The error may be a stream that never ends, so only its beginning is read. That is more

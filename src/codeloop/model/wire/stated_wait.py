@@ -70,7 +70,10 @@ def _format_wait(value: Any) -> str:
             return ""
         # Google's duration, where it is not written as text.
         case {"seconds": int() | str() as seconds}:
-            return str(float(seconds) + float(value.get("nanos", 0)) / 1e9)
+            try:
+                return str(float(seconds) + float(value.get("nanos") or 0) / 1e9)
+            except (ValueError, TypeError):
+                return ""
         case int() | float() | str():
             return str(value)
         case _:
