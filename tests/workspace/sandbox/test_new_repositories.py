@@ -155,7 +155,7 @@ async def test_what_a_command_makes_is_gone_after_codeloop_was_killed(it: Attack
     """It is killed while the command writes again and again, so that something is always left."""
     line = (
         f"{SETTINGS} git init -q r; git init -q --bare b; touch done; trap '' TERM HUP INT;"
-        " while :; do evil r/.git/config; evil b/config; echo x > codeloop.json; done 2> /dev/null"
+        " while :; do git init -q r; evil r/.git/config; evil b/config; echo x > codeloop.json; done 2> /dev/null"
     )
     (it.root / "mine").mkdir()
     subprocess.run(["git", "init", "-q"], cwd=it.root / "mine", check=True)
