@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.switch.stored_sessions import find_sessions
+from codeloop.schema.wire import JSON
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
 
@@ -181,7 +182,7 @@ def test_a_configuration_that_would_not_load_is_not_written(tmp_path: Path) -> N
         "hooks": {"Stop": [broken_hook]},
     }
     write(home / "settings.json", json.dumps(settings))
-    servers = {"good": {"command": "docs"}, "bad": {"command": "docs", "timeout": "soon"}}
+    servers: JSON = {"good": {"command": "docs"}, "odd": {"command": "docs", "type": [1]}}
     write(home.parent / ".claude.json", json.dumps({"mcpServers": servers}))
     file = desk.home / "config" / "codeloop.json"
     mine = {"type": "stdio", "command": "mine", "args": ["--x"]}
@@ -189,20 +190,20 @@ def test_a_configuration_that_would_not_load_is_not_written(tmp_path: Path) -> N
     where = ("import", "--from", "claude", "--home", "../backup/.claude", "--yes")
     shown = desk.run(*where).stdout
     assert "permissions  disableAutoMode  not taken: " in shown
+    assert "MCP server  odd  not taken: " in shown
     assert "permissions  defaultMode  not taken: " in shown
     assert "Not taken: hooks hooks: " in shown
     assert "expected a command" in shown
     written = json.loads(file.read_text())
     assert written["permissions"] == {"allow": ["Bash(ls:*)"], "deny": ["Read(x)"]}
     assert written["mcp"]["mine"] == mine
-    assert "good" in written["mcp"]
-    assert "bad" not in written["mcp"]
+    assert written["mcp"].keys() == {"mine", "good"}
     assert "hooks" not in written
-    assert desk.run("config").returncode == 0
+    assert desk.run("debug", "config").returncode == 0
     write(home / "settings.json", json.dumps({"hooks": {"Stop": []}}))
     assert "Taken: hooks." in desk.run(*where).stdout
     assert json.loads(file.read_text())["hooks"] == str(home / "settings.json")
-    assert desk.run("config").returncode == 0
+    assert desk.run("debug", "config").returncode == 0
 
 
 @pytest.mark.slow

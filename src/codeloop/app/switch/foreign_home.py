@@ -20,6 +20,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.sources import parse_layer
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse_jsonc
 from codeloop.kit.small_files import create_private_folder
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 Program = Literal["opencode", "claude", "codex", "pi", "gemini"]
@@ -31,6 +32,18 @@ NAMES: dict[Program, str] = {
     "pi": "pi",
     "gemini": "Gemini CLI",
 }
+
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    CodeloopError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a file may raise whose values are of other types than its program writes."""
 
 
 class Item(Struct):
@@ -203,7 +216,11 @@ class HomeReader:
     def _list_servers(self, settings: JSON) -> Iterator[Item]:
         servers = settings.get("mcpServers")
         for name, entry in servers.items() if is_object(servers) else ():
-            server = convert_entry(name, self.home, entry if is_object(entry) else {})
+            try:
+                server = convert_entry(name, self.home, entry if is_object(entry) else {})
+            except UNREADABLE as error:
+                yield Item("MCP server", name, f"not taken: it can't be read: {error}")
+                continue
             if server.problem:
                 yield Item("MCP server", name, f"not taken: {server.problem}")
             elif name in self._loaded.config.mcp:

@@ -7,22 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from codeloop.app.switch.foreign_home import Program
+from codeloop.app.switch.foreign_home import UNREADABLE, Program
 from codeloop.app.switch.sessions.foreign_session import ForeignSession, make_document
-from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    CodeloopError,
-    LookupError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""What a file may raise whose values are of other types than its program writes."""
 ReadDocument = Callable[[], JSON]
 """Returns a session as a document of `codeloop export`. Raises one of UNREADABLE."""
 

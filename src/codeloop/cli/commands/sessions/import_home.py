@@ -8,13 +8,14 @@ from msgspec import Struct
 
 from codeloop.app.switch.foreign_home import (
     NAMES,
+    UNREADABLE,
     ForeignKey,
     HomeReader,
     Item,
     Program,
     find_home,
 )
-from codeloop.app.switch.stored_sessions import UNREADABLE, ReadDocument, find_sessions
+from codeloop.app.switch.stored_sessions import ReadDocument, find_sessions
 from codeloop.cli.commands.access.auth import find_provider_url
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.project import load_providers, run_in_directory
