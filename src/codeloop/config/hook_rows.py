@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
-from codeloop.config.forms.claude_rules import is_settings_form, read_settings_rules
+from codeloop.config.forms.claude_rules import read_settings_rules
 from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
@@ -183,7 +183,7 @@ def read_hook_rows(
         settings = layer_of_file.raw
         # A setting of Claude Code, which switches the hooks off.
         permissions: Any = settings.get("permissions")
-        rules = read_settings_rules(permissions) if is_settings_form(permissions) else ()
+        rules = read_settings_rules(permissions) if is_object(permissions) else ()
         result.restrictions.extend(rule for rule, _ in rules if rule["action"] != "allow")
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file

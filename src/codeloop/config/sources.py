@@ -224,7 +224,7 @@ def _read_named_sources(
         if text := environment.get(name):
             # Python keeps bytes that are not UTF-8 as surrogates, which the parser does not accept.
             printable = text.encode(errors="surrogateescape").decode(errors="replace")
-            yield _parse_layer("environment", name, project_root.directory, printable)
+            yield parse_layer("environment", name, project_root.directory, printable)
 
 
 def _read_files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Layer]:
@@ -239,13 +239,14 @@ def _read_file(name: str, file: Path, *, is_project: bool = False) -> Layer | No
     return (
         None
         if text is None
-        else _parse_layer(name, str(file), file.parent, text, is_project=is_project)
+        else parse_layer(name, str(file), file.parent, text, is_project=is_project)
     )
 
 
-def _parse_layer(
+def parse_layer(
     name: str, source: str, base: Path, text: str, *, is_project: bool = False
 ) -> Layer:
+    """Return the layer of a text. Raises CodeloopError for one that is not an object."""
     try:
         document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:

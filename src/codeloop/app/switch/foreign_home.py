@@ -11,14 +11,16 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from codeloop.app.switch.sessions.foreign_session import parse_json
-from codeloop.config.config_text import add_to_list
-from codeloop.config.file_entries import edit_file, write_entry, write_value
+from codeloop.app.settings import ProjectSettings, find_settings
+from codeloop.config.config_text import add_to_list, set_value
+from codeloop.config.file_entries import edit_file
+from codeloop.config.forms.claude_rules import RULE_LISTS
 from codeloop.config.forms.server_entries import convert_entry
-from codeloop.config.load import LoadedConfig
 from codeloop.config.paths import Paths
+from codeloop.config.sources import parse_layer
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse_jsonc
 from codeloop.kit.small_files import create_private_folder
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 Program = Literal["opencode", "claude", "codex", "pi", "gemini"]
@@ -30,6 +32,18 @@ NAMES: dict[Program, str] = {
     "pi": "pi",
     "gemini": "Gemini CLI",
 }
+
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    CodeloopError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a file may raise whose values are of other types than its program writes."""
 
 
 class Item(Struct):
@@ -71,26 +85,26 @@ def list_homes(paths: Paths) -> dict[Program, str]:
 
 
 class HomeReader:
-    """Finds what can be taken over from a home. `file`: the configuration to write to.
-    Of a project's own files (`root`) it says what to write to the project's configuration.
+    """Finds what can be taken over from a home, an absolute path.
+    `file`: the configuration to write to. Of the project's own files it says what to write to
+    the project's configuration.
     """
 
     def __init__(
         self,
         program: Program,
         home: Path,
-        paths: Paths,
-        loaded: LoadedConfig,
+        settings: ProjectSettings,
         file: Path,
-        root: Path,
     ) -> None:
         self.program: Program = program
         self.home = home
         self.problems: list[str] = []
-        self._paths = paths
-        self._loaded = loaded
+        self._settings = settings
+        self._paths = settings.paths
+        self._loaded = settings.loaded
         self._file = file
-        self._root = root
+        self._root = settings.project_root.root
 
     def list_items(self) -> list[Item]:
         """Return what is there beside sessions and keys."""
@@ -114,8 +128,11 @@ class HomeReader:
         data = self._read(self.home / "auth.json")
         keys: list[ForeignKey] = []
         others: list[Item] = []
-        if self.program == "codex" and isinstance(data.get("OPENAI_API_KEY"), str):
-            keys.append(ForeignKey("openai", data["OPENAI_API_KEY"]))
+        if self.program == "codex":
+            key = data.get("OPENAI_API_KEY")
+            if isinstance(key, str) and key:
+                keys.append(ForeignKey("openai", key))
+            data["ChatGPT"] = data.pop("tokens", None)
         for provider, entry in data.items():
             match entry:
                 case {"type": "api" | "api_key", "key": str(key)} if key:
@@ -141,10 +158,10 @@ class HomeReader:
         settings = self._read(self.home / "settings.json")
         permissions, hooks = settings.get("permissions"), settings.get("hooks")
         if is_object(permissions) and permissions:
-            yield self._set_value("permissions", ("permissions",), permissions)
+            yield from self._add_permissions(permissions)
         if is_object(hooks) and hooks:
-            yield self._set_value("hooks", ("hooks",), str(self.home / "settings.json"))
-        yield from self._list_servers(self._read(self.home.with_name(".claude.json")))
+            yield self._set_value("hooks", str(self.home / "settings.json"), ("hooks",))
+        yield from self._list_servers(self._read(self.home.parent / ".claude.json"))
         for name in ("agents", "commands", "skills", "rules", "CLAUDE.md"):
             if (self.home / name).exists():
                 yield _keep(name, str(self.home / name))
@@ -199,7 +216,11 @@ class HomeReader:
     def _list_servers(self, settings: JSON) -> Iterator[Item]:
         servers = settings.get("mcpServers")
         for name, entry in servers.items() if is_object(servers) else ():
-            server = convert_entry(name, self.home, entry if is_object(entry) else {})
+            try:
+                server = convert_entry(name, self.home, entry if is_object(entry) else {})
+            except UNREADABLE as error:
+                yield Item("MCP server", name, f"not taken: it can't be read: {error}")
+                continue
             if server.problem:
                 yield Item("MCP server", name, f"not taken: {server.problem}")
             elif name in self._loaded.config.mcp:
@@ -208,12 +229,44 @@ class HomeReader:
                 yield Item("MCP server", name, apply=self._make_server_writer(name, server.entry))
 
     def _make_server_writer(self, name: str, entry: JSON) -> Callable[[], None]:
-        return lambda: write_entry(self._file, "mcp", name, entry)
+        return lambda: self._edit("mcp", lambda text: set_value(text, ("mcp", name), entry))
 
-    def _set_value(self, kind: str, keys: tuple[str, ...], value: Any) -> Item:
-        if keys[0] in self._loaded.provenance or _has_key(self._file, keys[0]):
-            return Item(kind, keys[0], f"not taken: {self._file} has `{keys[0]}` already")
-        return Item(kind, keys[0], apply=lambda: write_value(self._file, keys, value))
+    def _add_permissions(self, permissions: JSON) -> Iterator[Item]:
+        lists = {
+            name: permissions[name] for name in RULE_LISTS if is_list(permissions.get(name, None))
+        }
+        if any(lists.values()):
+            taken = {name: rules for name, rules in lists.items() if rules}
+            yield self._set_value("permissions", taken, ("permission", "permissions", "tools"))
+        for name in permissions.keys() - lists.keys():
+            yield Item("permissions", name, "not taken: codeloop has no such key of this form")
+
+    def _set_value(self, key: str, value: Any, same: tuple[str, ...]) -> Item:
+        """Return what sets a key. `same`: the keys of which the user may have one for the same;
+        a value beside it could overrule it.
+        """
+        # By what is in force too: another file of the user's may have it. A project's comes after.
+        origins = [origin for each in same for origin in self._loaded.list_origins((each,))]
+        is_there = any(not origin.layer.is_project for origin in origins)
+        if is_there or self._read(self._file).keys() & set(same):
+            note = f"not taken: you have `{same[0]}` already; add what you want to {self._file}"
+            return Item(key, key, note)
+        return Item(
+            key, key, apply=lambda: self._edit(key, lambda text: set_value(text, (key,), value))
+        )
+
+    def _edit(self, key: str, edit: Callable[[str], str]) -> None:
+        """Change the configuration's text, unless no command would start with the new one.
+        Raises CodeloopError.
+        """
+
+        def edit_and_check(text: str | None) -> str:
+            new_text = edit(text or "")
+            layer = parse_layer("global", str(self._file), self._file.parent, new_text)
+            find_settings(self._settings.startup, (layer,))
+            return new_text
+
+        edit_file(self._file, key, edit_and_check)
 
     def _copy_pages(
         self, folder: Path, section: str, ending: str, convert: Callable[[Path], str]
@@ -255,8 +308,7 @@ class HomeReader:
             return
 
         def add() -> None:
-            edit_file(
-                self._file,
+            self._edit(
                 "instructions",
                 lambda text: add_to_list(
                     text, "instructions", str(file), lambda each: each == str(file)
@@ -297,11 +349,6 @@ def _advise_project(name: str, entry: str) -> Item:
 def _leave_sign_in(name: str) -> Item:
     note = "not taken: such a sign-in is for that program alone; see `codeloop auth login`"
     return Item("sign-in", name, note)
-
-
-def _has_key(file: Path, key: str) -> bool:
-    value = parse_json(file.read_bytes()) if file.is_file() else None
-    return is_object(value) and key in value
 
 
 def _keep_text(file: Path) -> str:

@@ -1,6 +1,5 @@
 """Sessions of Claude Code: `projects/FOLDER/ID.jsonl` in its home, a line for each block."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,8 @@ def list_files(home: Path) -> list[Path]:
     return sorted(file for file in files if not file.name.startswith("agent-"))
 
 
-def read_sessions(home: Path) -> Iterator[ForeignSession]:
-    """Yield the sessions of a home. Raises OSError."""
-    for file in list_files(home):
-        yield _read_session(file)
-
-
-def _read_session(file: Path) -> ForeignSession:
+def read_session(file: Path) -> ForeignSession:
+    """Return the session in a file. Raises OSError."""
     session = ForeignSession(id=f"claude {file.stem}", source=file)
     for line in read_lines(file):
         if str(line.get("type", "")).endswith(("summary", "title")):
@@ -41,7 +35,7 @@ def _read_session(file: Path) -> ForeignSession:
         session.directory = session.directory or str(line.get("cwd") or "")
         message: Any = line.get("message")
         is_told = line.get("isSidechain") is not True and line.get("isMeta") is not True
-        if is_told and line.get("type") in {"user", "assistant"} and is_object(message):
+        if is_told and line.get("type") in ("user", "assistant") and is_object(message):
             _add_message(session, message, parse_time(line.get("timestamp")))
     return session
 

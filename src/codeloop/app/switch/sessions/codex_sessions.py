@@ -1,6 +1,5 @@
 """Sessions of Codex: `sessions/YEAR/MONTH/DAY/rollout-*.jsonl` in its home, an item a line."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,9 @@ _OWN_TEXTS = (
     "<skills_instructions>",
     "# AGENTS.md instructions",
 )
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
-_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# Tuples: a value that is no text is in no set.
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
 def list_files(home: Path) -> list[Path]:
@@ -36,13 +36,8 @@ def list_files(home: Path) -> list[Path]:
     return sorted(file for name in folders for file in (home / name).rglob("rollout-*.jsonl"))
 
 
-def read_sessions(home: Path) -> Iterator[ForeignSession]:
-    """Yield the sessions of a home. Raises OSError."""
-    for file in list_files(home):
-        yield _read_session(file)
-
-
-def _read_session(file: Path) -> ForeignSession:
+def read_session(file: Path) -> ForeignSession:
+    """Return the session in a file. Raises OSError."""
     session = ForeignSession(id=f"codex {file.stem}", source=file)
     model = ""
     for line in read_lines(file):
@@ -65,7 +60,7 @@ def _read_session(file: Path) -> ForeignSession:
 def _add_item(session: ForeignSession, item: JSON, time: int, model: str) -> None:
     kind = item.get("type")
     if kind == "message":
-        if item.get("role") not in {"user", "assistant"}:
+        if item.get("role") not in ("user", "assistant"):
             return
         is_user = item["role"] == "user"
         content = item.get("content")

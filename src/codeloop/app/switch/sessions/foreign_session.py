@@ -16,6 +16,8 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
 _TITLE_CHARS = 80
+_TIME_END = 253_402_300_800_000
+"""The end of the year 9999, in ms since 1970."""
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 # Names of tools that do what ours do, in small letters.
 _TOOLS = {
@@ -138,7 +140,7 @@ class ForeignSession(Struct):
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def make_document(session: ForeignSession, now: int) -> JSON:
@@ -184,7 +186,7 @@ def make_document(session: ForeignSession, now: int) -> JSON:
             for index, piece in enumerate(message.pieces)
         ]
         messages.append({"info": info, "parts": parts})
-    first = session.messages[0].time or now
+    first = (session.messages[0].time if session.messages else 0) or now
     title = session.title or next(
         (
             piece.text
@@ -246,21 +248,29 @@ def read_lines(file: Path) -> Iterator[JSON]:
 def parse_json(text: bytes | str) -> Any:
     """Return the value of a JSON text; None for what is none."""
     try:
-        return json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
+        text = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        value = json.loads(text)
+        if "\\ud" in text.casefold():
+            # A text that was cut inside an emoji has half of it, which can't be stored.
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
+    return value
 
 
 def parse_time(value: Any) -> int:
     """Return a time as ms since 1970: of ISO's form, or a number of seconds or ms; 0: unknown."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value if value > 1e11 else value * 1_000)
-    if isinstance(value, str):
+        time = value if value > 1e11 else value * 1_000
+    elif isinstance(value, str):
         try:
-            return int(datetime.fromisoformat(value).timestamp() * 1_000)
-        except ValueError:
+            time = datetime.fromisoformat(value).timestamp() * 1_000
+        except (ValueError, OverflowError):
             return 0
-    return 0
+    else:
+        return 0
+    # Also False for NaN.
+    return int(time) if 0 < time < _TIME_END else 0
 
 
 def join_texts(content: Any) -> str:

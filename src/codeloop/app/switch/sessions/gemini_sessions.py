@@ -1,7 +1,7 @@
 """Sessions of Gemini CLI: `tmp/PROJECT/chats/session-*.json` or `.jsonl` in its home."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +23,21 @@ def list_files(home: Path) -> list[Path]:
     return sorted(file for file in chats if file.suffix in {".json", ".jsonl"})
 
 
-def read_sessions(home: Path, directories: Iterable[Path] = ()) -> Iterator[ForeignSession]:
-    """Yield the sessions of a home. `directories`: where they may have worked, for projects of
-    which only a hash is known. Raises OSError.
+def read_session(file: Path, directories: Iterable[Path] = ()) -> ForeignSession:
+    """Return the session in a file. `directories`: where it may have worked, if only a hash of
+    that is known. Raises OSError.
     """
-    projects = _find_projects(home, directories)
-    for file in list_files(home):
-        session = ForeignSession(id=f"gemini {file.stem}", source=file)
-        messages = _read_messages(file, session)
-        folder = file.parents[1]
-        root = folder / ".project_root"
-        session.directory = (
-            root.read_text(errors="replace").strip() if root.is_file() else ""
-        ) or projects.get(folder.name, "")
-        for message in messages:
-            _add_message(session, message)
-        yield session
+    session = ForeignSession(id=f"gemini {file.stem}", source=file)
+    messages = _read_messages(file, session)
+    folder = file.parents[1]
+    root = folder / ".project_root"
+    session.directory = root.read_text(errors="replace").strip() if root.is_file() else ""
+    if not session.directory:
+        projects = _find_projects(file.parents[3], directories)
+        session.directory = projects.get(folder.name, "")
+    for message in messages:
+        _add_message(session, message)
+    return session
 
 
 def _find_projects(home: Path, directories: Iterable[Path]) -> dict[str, str]:
@@ -49,7 +48,9 @@ def _find_projects(home: Path, directories: Iterable[Path]) -> dict[str, str]:
     by_path: JSON = table if is_object(table) else {}
     names = {str(name): path for path, name in by_path.items()}
     paths = [*by_path, *map(str, directories)]
-    return {hashlib.sha256(path.encode()).hexdigest(): path for path in paths} | names
+    return {
+        hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest(): path for path in paths
+    } | names
 
 
 def _read_messages(file: Path, session: ForeignSession) -> list[JSON]:
@@ -78,7 +79,7 @@ def _read_messages(file: Path, session: ForeignSession) -> list[JSON]:
 def _add_message(session: ForeignSession, message: JSON) -> None:
     time = parse_time(message.get("timestamp"))
     kind = message.get("type")
-    if kind not in {"user", "gemini"}:
+    if kind not in ("user", "gemini"):
         return
     is_user = kind == "user"
     thoughts: Any = message.get("thoughts")

@@ -1,6 +1,5 @@
 """Sessions of pi: `sessions/FOLDER/TIME_ID.jsonl` in its home, a tree of entries."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +20,21 @@ def list_files(home: Path) -> list[Path]:
     return sorted((home / "sessions").glob("*/*.jsonl"))
 
 
-def read_sessions(home: Path) -> Iterator[ForeignSession]:
-    """Yield the sessions of a home. Raises OSError."""
-    for file in list_files(home):
-        session = ForeignSession(id=f"pi {file.stem}", source=file)
-        entries: list[JSON] = []
-        for line in read_lines(file):
-            if line.get("type") == "session":
-                session.directory = str(line.get("cwd") or "")
-            elif line.get("type") == "session_info":
-                session.title = str(line.get("name") or session.title)
-            entries.append(line)
-        for entry in _list_branch(entries):
-            message: Any = entry.get("message")
-            if entry.get("type") == "message" and is_object(message):
-                _add_message(session, message, parse_time(entry.get("timestamp")))
-        yield session
+def read_session(file: Path) -> ForeignSession:
+    """Return the session in a file. Raises OSError."""
+    session = ForeignSession(id=f"pi {file.stem}", source=file)
+    entries: list[JSON] = []
+    for line in read_lines(file):
+        if line.get("type") == "session":
+            session.directory = str(line.get("cwd") or "")
+        elif line.get("type") == "session_info":
+            session.title = str(line.get("name") or session.title)
+        entries.append(line)
+    for entry in _list_branch(entries):
+        message: Any = entry.get("message")
+        if entry.get("type") == "message" and is_object(message):
+            _add_message(session, message, parse_time(entry.get("timestamp")))
+    return session
 
 
 def _list_branch(entries: list[JSON]) -> list[JSON]:
@@ -64,7 +62,7 @@ def _add_message(session: ForeignSession, message: JSON, time: int) -> None:
         text = f"$ {message.get('command')}\n{message.get('output', '')}"
         session.add_text(text, is_user=True, time=time)
         return
-    if role not in {"user", "assistant"}:
+    if role not in ("user", "assistant"):
         return
     is_user = role == "user"
     for block in content if is_list(content) else [{"type": "text", "text": content}]:

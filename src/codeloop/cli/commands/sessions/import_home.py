@@ -1,7 +1,6 @@
 """`codeloop import --from PROGRAM`: takes over what a user has in another agent's home."""
 
-import time
-from collections.abc import Iterator
+import os
 from pathlib import Path
 
 import click
@@ -9,12 +8,14 @@ from msgspec import Struct
 
 from codeloop.app.switch.foreign_home import (
     NAMES,
+    UNREADABLE,
     ForeignKey,
     HomeReader,
     Item,
     Program,
     find_home,
 )
+from codeloop.app.switch.stored_sessions import ReadDocument, find_sessions
 from codeloop.cli.commands.access.auth import find_provider_url
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.project import load_providers, run_in_directory
@@ -36,11 +37,11 @@ _SHOWN_PROBLEMS = 20
 
 
 class _Found(Struct):
-    """A home's contents. `documents`: its sessions, by the directories they worked in."""
+    """A home's contents. `sessions`: what reads each, by the directories they worked in."""
 
     items: list[Item]
     keys: list[ForeignKey]
-    documents: dict[str, list[JSON]]
+    sessions: dict[str, list[ReadDocument]]
     problems: list[str]
 
 
@@ -50,14 +51,14 @@ def import_home(program: Program, home: Path | None, *, is_dry: bool, is_sure: b
     Raises UsageProblem: there is no such home.
     """
     settings, providers = load_providers()
-    folder = home or find_home(program, settings.paths)
+    # Absolute: it is written to the configuration. Links in it stay as they are.
+    folder = Path(os.path.normpath((home or find_home(program, settings.paths)).absolute()))
     if not folder.is_dir():
         raise UsageProblem(
             f"There is no home of {NAMES[program]} at {folder}. Another place: --home FOLDER"
         )
     file = choose_entry_file(settings.paths, None)
-    root = settings.project_root.root
-    reader = HomeReader(program, folder, settings.paths, settings.loaded, file, root)
+    reader = HomeReader(program, folder, settings, file)
     found = _read_home(reader, settings.project_root.directory)
     _show_plan(reader, found)
     if is_dry:
@@ -71,13 +72,13 @@ def import_home(program: Program, home: Path | None, *, is_dry: bool, is_sure: b
         if item.apply is not None:
             try:
                 item.apply()
-            except (CodeloopError, OSError, ValueError) as error:
+            except UNREADABLE as error:
                 problems.append(f"{item.kind} {item.name}: {error}")
             else:
                 counts[item.kind] = counts.get(item.kind, 0) + 1
     _store_keys(providers, found.keys, counts, problems)
-    _import_sessions(found.documents, counts, problems)
-    taken = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in counts.items())
+    _import_sessions(found.sessions, counts, problems)
+    taken = ", ".join(_format_count(count, kind) for kind, count in counts.items())
     click.echo(f"Taken: {taken or 'nothing'}.")
     for line in problems[:_SHOWN_PROBLEMS]:
         click.echo(f"Not taken: {escape_controls(line)}")
@@ -88,56 +89,16 @@ def import_home(program: Program, home: Path | None, *, is_dry: bool, is_sure: b
 def _read_home(reader: HomeReader, directory: Path) -> _Found:
     keys, sign_ins = reader.list_keys()
     items = [*reader.list_items(), *sign_ins]
-    documents: dict[str, list[JSON]] = {}
-    try:
-        for document in _read_documents(reader, directory):
-            place = str(document["info"].get("directory") or "")
-            documents.setdefault(place, []).append(document)
-    except (OSError, CodeloopError) as error:
-        reader.problems.append(f"Its sessions can't be read: {error}")
-    return _Found(items, keys, documents, reader.problems)
-
-
-def _read_documents(reader: HomeReader, directory: Path) -> Iterator[JSON]:
-    """Yield the sessions of a home that have messages, as documents of `codeloop export`."""
-    # Imported late, each for its program alone.
-    from codeloop.app.switch.sessions.foreign_session import make_document
-
-    home = reader.home
-    match reader.program:
-        case "opencode":
-            from codeloop.app.switch.sessions.opencode_sessions import read_documents
-
-            yield from (each for each in read_documents(home) if each["messages"])
-            return
-        case "claude":
-            from codeloop.app.switch.sessions.claude_sessions import read_sessions
-
-            sessions = read_sessions(home)
-        case "codex":
-            from codeloop.app.switch.sessions.codex_sessions import read_sessions
-
-            sessions = read_sessions(home)
-        case "pi":
-            from codeloop.app.switch.sessions.pi_sessions import read_sessions
-
-            sessions = read_sessions(home)
-        case "gemini":
-            from codeloop.app.switch.sessions import gemini_sessions
-
-            sessions = gemini_sessions.read_sessions(home, (directory,))
-    now = int(time.time() * 1_000)
-    for session in sessions:
-        if session.messages:
-            yield make_document(session, now)
+    sessions = find_sessions(reader.program, reader.home, directory, reader.problems)
+    return _Found(items, keys, sessions, reader.problems)
 
 
 def _show_plan(reader: HomeReader, found: _Found) -> None:
     click.echo(f"{NAMES[reader.program]}, {reader.home}:")
     rows = [(item.kind, item.name, item.note or "is taken") for item in found.items]
     rows += [("key", f"{key.provider} {mask_key(key.key)}", "is taken") for key in found.keys]
-    for place, documents in sorted(found.documents.items()):
-        count = f"{len(documents)} session{'s' * (len(documents) > 1)}"
+    for place, sessions in sorted(found.sessions.items()):
+        count = _format_count(len(sessions), "session")
         rows.append((count, place or "of an unknown folder", _explain_place(place) or "is taken"))
     for kind, name, note in rows:
         click.echo(f"  {escape_controls(kind)}  {escape_controls(name)}  {escape_controls(note)}")
@@ -147,11 +108,20 @@ def _show_plan(reader: HomeReader, found: _Found) -> None:
         click.echo("  nothing")
 
 
+def _format_count(count: int, kind: str) -> str:
+    """Return a number of things of a kind; kinds that are plural already are one thing each."""
+    return kind if kind.endswith("s") else f"{count} {kind}{'s' * (count > 1)}"
+
+
 def _explain_place(place: str) -> str:
     """Return why sessions of a directory can't be taken; "" if they can."""
     if not place:
         return "not taken: go to its folder and run this there"
-    return "" if Path(place).is_dir() else "not taken: the folder is gone"
+    try:
+        is_there = Path(place).is_dir()
+    except OSError as error:
+        return f"not taken: the folder can't be read: {error.strerror}"
+    return "" if is_there else "not taken: the folder is gone"
 
 
 def _store_keys(
@@ -170,16 +140,22 @@ def _store_keys(
 
 
 def _import_sessions(
-    documents: dict[str, list[JSON]], counts: dict[str, int], problems: list[str]
+    sessions: dict[str, list[ReadDocument]], counts: dict[str, int], problems: list[str]
 ) -> None:
-    for place, of_place in documents.items():
+    for place, of_place in sessions.items():
         if reason := _explain_place(place):
-            problems.append(f"{len(of_place)} sessions of {place}: {reason.partition(': ')[2]}")
+            count = _format_count(len(of_place), "session")
+            problems.append(
+                f"{count} of {place or 'an unknown folder'}: {reason.partition(': ')[2]}"
+            )
             continue
 
-        async def take(client: LocalClient, of_place: list[JSON] = of_place) -> None:
-            for document in of_place:
-                await _import_session(client, document, counts, problems)
+        async def take(client: LocalClient, of_place: list[ReadDocument] = of_place) -> None:
+            for read in of_place:
+                try:
+                    await _import_session(client, read(), counts, problems)
+                except UNREADABLE as error:
+                    problems.append(f"a session: {error}")
 
         try:
             run_in_directory(Path(place), take)
