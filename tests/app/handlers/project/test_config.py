@@ -24,10 +24,10 @@ from codeloop.model.testing.replay import ScriptedModel
 from codeloop.schema.api.config import CONFIG_GET, CONFIG_UPDATE, UpdateConfig
 from codeloop.schema.api.mcp import MCP_STATUS
 from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_LIST
-from codeloop.schema.wire import JSON
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import AnyOperation, NoArguments
+from codeloop.schema.wire import JSON
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup
 
