@@ -7,6 +7,8 @@ import { importSession, makeMessages, show } from "./made.mjs";
 import { start } from "./server.mjs";
 
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+// A context line, a changed one and one that is only added.
+const PATCH = "@@ -1,2 +1,3 @@\n s\u202eame = '\u202e'\n-a\u202eb\n+a\u202ec\n+new = '\u202e' # \u2066";
 const TEXT = "abc\u202edef &#8238; ghi\n\n| a | n |\n|---|---:|\n| b | 1 |\n\n- [x] done\n- [ ] open\n";
 
 const server = await start();
@@ -31,7 +33,7 @@ try {
     const messages = makeMessages(2);
     messages[1].parts[0].text = TEXT;
     messages[1].parts[1].state.output = messages[1].parts[1].state.metadata.output = "out\u202eput";
-    messages[0].info.summary = { diffs: [{ file: "x\u202ey.py", patch: "@@ -1 +1 @@\n-a\u202eb\n+a\u202ec", additions: 1, deletions: 1, status: "modified" }] };
+    messages[0].info.summary = { diffs: [{ file: "x\u202ey.py", patch: PATCH, additions: 2, deletions: 1, status: "modified" }] };
     const session = await importSession(page, "Turned \u202e around", messages);
     await show(page, session);
     await page.waitForSelector(".prose:has-text('abc')");
@@ -41,7 +43,9 @@ try {
     await page.waitForSelector(".changed-card .row.add");
     const texts = () => page.evaluate(() => document.body.innerText + document.title + [...document.querySelectorAll("[title], [aria-label]")].map((each) => `${each.title} ${each.ariaLabel}`).join());
     assert.match(await texts(), /x\\u202ey\.py/);
-    assert.doesNotMatch(await texts(), /[\u202a-\u202e]/);
+    assert.match(await texts(), /s\\u202eame = '\\u202e'/);
+    assert.match(await texts(), /new = '\\u202e' # \\u2066/);
+    assert.doesNotMatch(await texts(), /[\u202a-\u202e\u2066]/);
     assert.match(await page.innerText(".prose"), /abc\\u202edef \\u202e ghi/);
     assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".prose td:last-child")).textAlign), "right");
     await picture(page, "hidden-shown");

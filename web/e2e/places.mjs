@@ -13,7 +13,7 @@ await inBrowser(
     await mkdir(join(project, "lib/deep"), { recursive: true });
     await mkdir(join(dirname(project), "place/inner"), { recursive: true });
     await writeFile(join(project, "lib/deep/long.py"), Array.from({ length: 900 }, (_, line) => `value_${line} = ${line}\n`).join(""));
-    await appendFile(process.env.CODELOOP_FILE, "\n\n# mine\n");
+    await appendFile(process.env.CODELOOP_FILE, "\n\n# mine \u202e\n");
     const page = await open({ size: "wide" });
     await page.waitForSelector(".picker:has-text('coder')");
     await prompt(page, "say one word");
@@ -26,7 +26,7 @@ await inBrowser(
     await page.waitForSelector(".file-entry:has-text('deep')");
     await audit(page, "files-tree");
     await page.click(".file-entry:has-text('cart.py') >> nth=0");
-    await page.waitForSelector(".file-view .row:has-text('# mine')");
+    await page.waitForSelector(".file-view .row:has-text('# mine \\\\u202e')"); // what is hidden is shown
     await page.click(".file-view >> text=Changes");
     await page.waitForSelector(".file-view .row.add:has-text('# mine')");
     await page.click(".file-view >> text=Whole file");
@@ -70,6 +70,12 @@ await inBrowser(
     await page.keyboard.press("Enter");
     await page.waitForSelector("dialog [role=option]:has-text('inner')");
     assert.equal(await page.inputValue("dialog input"), `${join(dirname(project), "place")}/`.replace(process.env.HOME, "~"));
+    // Of very many the first are listed, and any is found by how it begins.
+    await Promise.all([...Array(1_001).keys(), "zebra"].map((name) => mkdir(join(dirname(project), "place/many", `${name}`), { recursive: true })));
+    await page.fill("dialog input", `${join(dirname(project), "place/many")}/`);
+    await page.waitForSelector("dialog >> text=There are more");
+    await page.keyboard.type("zeb");
+    await page.waitForSelector("dialog [role=option]:has-text('zebra')");
     await page.fill("dialog input", "/no/such/folder/");
     await page.waitForSelector("dialog >> text=Folder not found");
     await page.fill("dialog input", `${join(dirname(project), "place")}/`);

@@ -1,7 +1,7 @@
 // Settings, MCP servers, work trees in the sidebar, searching and watching in terminals.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { audit } from "./axe.mjs";
@@ -9,6 +9,7 @@ import { inBrowser, picture, prompt } from "./browser.mjs";
 
 const run = promisify(execFile);
 const project = dirname(process.env.CODELOOP_FILE);
+const ownFile = join(process.env.HOME, "codeloop/config/codeloop.json");
 
 const openSettings = async (page) => {
   await page.keyboard.press("Control+x");
@@ -24,6 +25,7 @@ const setting = (page, name) => page.locator(`.setting:has-text('${name}') selec
 await inBrowser(
   async (open, { browser, allow }) => {
     allow(/favicon\.ico/); // of the page where one signs in
+    allow(/400 \(Bad Request\)/); // of a change that is refused
     const page = await open();
     await page.waitForSelector("#prompt");
     await prompt(page, "watch the clock");
@@ -125,23 +127,48 @@ await inBrowser(
     await audit(page, "settings-mcp-form");
     await page.click(".mcp-form >> text=Save");
     await page.waitForSelector(".mcp:has-text('own')");
-    const held = async () => JSON.parse(await readFile(join(process.env.HOME, "codeloop/config/codeloop.json"), "utf8")).mcp;
+    const held = async () => JSON.parse(await readFile(ownFile, "utf8")).mcp;
     assert.deepEqual((await held()).own, { type: "local", command: ["no-such-program", "--flag", "two words"], environment: { LEVEL: "1" } });
     await page.click("[aria-label='Edit own']");
-    assert.equal(await page.inputValue("[aria-label='Address or command']"), "no-such-program");
+    const target = page.locator("[aria-label='Address or command']");
+    assert.equal(await target.inputValue(), "", "a command is written whole or not at all");
+    assert.match(await target.getAttribute("placeholder"), /As it is: no-such-program …/);
     await page.fill("[aria-label='Variables']", "MORE=2");
     await page.click(".mcp-form >> text=Save");
     await page.waitForSelector(".mcp-form", { state: "detached" });
     assert.deepEqual((await held()).own, { type: "local", command: ["no-such-program", "--flag", "two words"], environment: { LEVEL: "1", MORE: "2" } });
     await page.click("[aria-label='Edit own']");
-    await page.fill("[aria-label='Address or command']", "http://127.0.0.1:9/mcp");
+    await target.fill("http://127.0.0.1:9/mcp");
     await page.fill("[aria-label='Headers']", "X-Level: 2");
+    // One change, so that one that is refused leaves what was there.
+    const changes = [];
+    page.on("request", (request) => void (request.method() === "PATCH" && changes.push(request.postDataJSON().mcp.own)));
     await page.click(".mcp-form >> text=Save");
     await page.waitForSelector(".mcp-form", { state: "detached" });
+    assert.deepEqual(changes, [{ type: "remote", url: "http://127.0.0.1:9/mcp", command: null, environment: null, cwd: null, headers: { "X-Level": "2" } }]);
     assert.deepEqual((await held()).own, { type: "remote", url: "http://127.0.0.1:9/mcp", headers: { "X-Level": "2" } });
     await page.click("[aria-label='Remove own']");
     await page.waitForSelector(".mcp:has-text('own')", { state: "detached" });
     assert.deepEqual(Object.keys(await held()).sort(), ["cloud", "notes"]);
+
+    // One in the form of another program, and one of the project, are changed where they stand.
+    const theirs = { docs: { command: "no-such-program", args: ["--flag"] } };
+    await writeFile(ownFile, JSON.stringify({ ...JSON.parse(await readFile(ownFile, "utf8")), mcpServers: theirs }));
+    await writeFile(join(project, "codeloop.json"), JSON.stringify({ mcp: { shared: { type: "local", command: ["no-such-program"] } } }));
+    await run(process.env.CODELOOP_PROGRAM, ["trust", project]);
+    await page.keyboard.press("Escape");
+    await openSettings(page);
+    await section(page, "MCP servers");
+    await page.click("[aria-label='Edit docs']");
+    await page.fill("[aria-label='Variables']", "LEVEL=1");
+    await page.click(".mcp-form >> text=Save");
+    await page.waitForSelector(".notice:has-text('docs is in the form of other programs')");
+    await page.click(".mcp-form >> text=Cancel");
+    assert.deepEqual(JSON.parse(await readFile(ownFile, "utf8")).mcpServers, theirs);
+    assert.equal((await held()).docs, undefined);
+    await page.waitForSelector(".mcp:has-text('shared'):has-text('Change it in'):has-text('codeloop.json')");
+    assert.equal(await page.locator("[aria-label='Edit shared'], [aria-label='Remove shared']").count(), 0);
+    await rm(join(project, "codeloop.json"));
 
     await page.click(".mcp:has-text('notes') >> text=Connect");
     await page.waitForSelector(".mcp.connected:has-text('notes') >> text=Disconnect");

@@ -29,14 +29,23 @@ class NotEditable(ValueError):
 
 
 def find_changed_settings(requested: JSON, present: JSON) -> JSON:
-    """Return the requested settings that differ from the present ones; null removes a setting."""
+    """Return the requested settings that differ from the present ones; null removes a setting.
+
+    What a section holds but does not show, such as variables, can be removed as well.
+    """
+    return _find_changed(requested, present, is_inner=False)
+
+
+def _find_changed(requested: JSON, present: JSON, *, is_inner: bool) -> JSON:
     changes: JSON = {}
     for key, value in requested.items():
         old = present.get(key)
         if is_object(value) and is_object(old) and key not in _ORDERED_SECTIONS:
-            inner = find_changed_settings(value, old)
+            inner = _find_changed(value, old, is_inner=True)
             if inner:
                 changes[key] = inner
+        elif value is None and is_inner:
+            changes[key] = None
         # Two objects are equal in Python whatever the order of their keys; their texts are not.
         elif value != old or (key in _ORDERED_SECTIONS and json.dumps(value) != json.dumps(old)):
             changes[key] = value
@@ -50,6 +59,7 @@ def edit_text(text: str | None, change: JSON) -> str:
     Raises NotEditable, and ValueError if the result is nested too deeply.
     """
     old: JSON = {} if text is None else _parse_object(text)
+    _check_servers(old, change)
     # A file in plain JSON has no comments that could be lost, so it is written anew.
     if text is not None and not _is_plain_json(text):
         for path, value in _list_changes((), old, change):
@@ -61,6 +71,22 @@ def edit_text(text: str | None, change: JSON) -> str:
     # Raises ValueError if the file could not be read again.
     parse_jsonc(after, depth=CONFIG_DEPTH.value)
     return after
+
+
+def _check_servers(old: JSON, change: JSON) -> None:
+    """Raise NotEditable for a change of an MCP server that the file has in another form: a part
+    in ours beside it would be all that counts, and what is not in `mcp` can't be removed there.
+    """
+    changed = change.get("mcp")
+    if not is_object(changed):
+        return
+    # Imported late: few changes are of servers.
+    from codeloop.config.forms.server_entries import read_servers
+
+    for name in read_servers(old).names:
+        is_here = changed.get(name) is None and name in old.get("mcp", {})
+        if name in changed and not is_here:
+            raise NotEditable(f"its MCP server {name} is in the form of other programs")
 
 
 def _list_changes(

@@ -14,6 +14,7 @@ interface Paths {
   directory: string;
   worktree: string;
   home: string;
+  config: string;
 }
 
 /** The directory that the server was started in. */
@@ -83,7 +84,7 @@ export async function loadOffers(directory: string): Promise<void> {
     ]);
   await takeIn(read, ([agents, commands, models, paths, vcs]) => {
     if (place.value.directory !== directory) return;
-    offers.value = { agents, commands, providers: models.providers, defaults: models.default, worktree: paths.worktree, home: paths.home, branch: vcs.branch ?? "" };
+    offers.value = { agents, commands, providers: models.providers, defaults: models.default, worktree: paths.worktree, home: paths.home, config: paths.config, branch: vcs.branch ?? "" };
   });
 }
 

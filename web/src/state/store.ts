@@ -33,10 +33,12 @@ export interface Offers {
   defaults: Record<string, string>;
   worktree: string;
   home: string;
+  /** The folder of the user's own configuration. */
+  config: string;
   branch: string;
 }
 
-export const NO_OFFERS: Offers = { agents: [], commands: [], providers: [], defaults: {}, worktree: "", home: "", branch: "" };
+export const NO_OFFERS: Offers = { agents: [], commands: [], providers: [], defaults: {}, worktree: "", home: "", config: "", branch: "" };
 
 export const place = signal<Place>({ directory: "", sessionID: "" });
 

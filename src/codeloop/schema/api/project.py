@@ -33,9 +33,12 @@ class PathInfo(Wire):
 
 
 class FolderQuery(Wire):
-    """Names a folder of the server's machine, absolute or from "~"; empty: the user's home."""
+    """Names a folder of the server's machine, absolute or from "~"; empty: the user's home.
+    `prefix`: how the names of the folders in it begin, in upper or lower case.
+    """
 
     path: str = ""
+    prefix: str = ""
 
 
 class Folder(Wire):

@@ -27,6 +27,7 @@ from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_LIST
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import AnyOperation, NoArguments
+from codeloop.schema.wire import JSON
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup
 
@@ -309,6 +310,35 @@ def test_what_is_so_already_is_no_news() -> None:
         "permission": {"x": "ask"},
         "d": {},
     }
+
+
+def test_what_is_not_shown_of_an_entry_can_be_removed() -> None:
+    shown = {"mcp": {"own": {"type": "local", "command": ["a"]}}}
+    change = {"mcp": {"own": {"type": "remote", "url": "u", "command": None, "environment": None}}}
+    assert find_changed_settings(change, shown) == change
+    assert find_changed_settings({"model": None}, shown) == {}
+
+
+@pytest.mark.parametrize("comment", ["", "// mine\n"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"mcpServers": {"docs": {"command": "npx", "args": ["-y"]}}},
+        {"mcp": {"mcpServers": {"docs": {"url": "http://127.0.0.1:9/"}}}},
+        {"mcp": {"docs": {"command": "npx", "args": ["-y"]}}},
+    ],
+)
+def test_a_server_in_another_form_is_not_shadowed_by_a_part_of_it(held: JSON, comment: str) -> None:
+    text = comment + json.dumps(held)
+    with pytest.raises(NotEditable, match="docs is in the form of other programs"):
+        edit_text(text, {"mcp": {"docs": {"environment": {"A": "1"}}}})
+    if "docs" in held.get("mcp", {}):
+        assert "docs" not in edit_text(text, {"mcp": {"docs": None}})
+    else:
+        with pytest.raises(NotEditable, match="docs is in the form of other programs"):
+            edit_text(text, {"mcp": {"docs": None}})
+    entry = {"type": "remote", "url": "http://127.0.0.1:9/"}
+    assert '"new"' in edit_text(text, {"mcp": {"new": entry}})
 
 
 def test_another_order_of_rules_is_a_change_and_of_other_settings_is_none() -> None:

@@ -41,12 +41,17 @@ async def test_the_home_is_where_it_begins(tmp_path: Path) -> None:
         assert (await it.client.call(FOLDER_LIST, FolderQuery(path="/"))).parent == ""
 
 
-async def test_more_than_a_thousand_folders_are_cut(tmp_path: Path) -> None:
-    for number in range(1_001):
-        (tmp_path / "many" / f"{number:04}").mkdir(parents=True)
+async def test_more_than_a_thousand_folders_are_cut_after_those_with_the_prefix_are_chosen(
+    tmp_path: Path,
+) -> None:
+    many = tmp_path / "many"
+    for name in (*(f"{number:04}" for number in range(1_001)), "Shop", "shoes", "zebra"):
+        (many / name).mkdir(parents=True)
     async with open_scripted_project(tmp_path, []) as it:
-        listing = await it.client.call(FOLDER_LIST, FolderQuery(path=str(tmp_path / "many")))
+        listing = await it.client.call(FOLDER_LIST, FolderQuery(path=str(many)))
+        fitting = await it.client.call(FOLDER_LIST, FolderQuery(path=str(many), prefix="sHo"))
     assert (len(listing.folders), listing.is_cut) == (1_000, True)
+    assert ([each.name for each in fitting.folders], fitting.is_cut) == (["shoes", "Shop"], False)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The user's own configuration over HTTP."""
 
+import json
 from pathlib import Path
 
 from tests.server.support.serving import served
@@ -30,3 +31,20 @@ async def test_what_no_file_may_hold_changes_nothing(tmp_path: Path) -> None:
         for wrong in ({"model": 5}, {"nonsense": 1}, {"model": None, "sahre": "auto"}):
             assert (await it.http.patch("/global/config", json=wrong)).status_code == 400
         assert await it.get("/global/config") == before
+
+
+async def test_a_server_becomes_one_of_another_kind_by_one_change(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        config = (await it.project()).settings.paths.config
+        config.mkdir(parents=True, exist_ok=True)
+        file = config / "codeloop.json"
+        local = {"type": "local", "command": ["a", "b"], "environment": {"KEY": "1"}}
+        file.write_text(json.dumps({"mcp": {"own": local}}))
+        remote = {"type": "remote", "url": "http://127.0.0.1:9/"}
+        gone = {"command": None, "environment": None, "cwd": None}
+        wrong = {"mcp": {"own": {**remote, **gone}}, "sahre": "auto"}
+        assert (await it.http.patch("/global/config", json=wrong)).status_code == 400
+        assert json.loads(file.read_text()) == {"mcp": {"own": local}}
+        right = {"mcp": {"own": {**remote, **gone}}}
+        assert (await it.http.patch("/global/config", json=right)).status_code == 200
+        assert json.loads(file.read_text()) == {"mcp": {"own": remote}}

@@ -29,19 +29,23 @@ export function OpenDialog() {
   const start = place.value.directory.slice(0, -baseName(place.value.directory).length);
   const typed = useSignal(shortenHome(start, home));
   /** What a folder holds, with the words that it was asked by: others may be typed since. */
-  const held = useSignal<{ folder: string; listing: Listing } | null>(null);
+  const held = useSignal<{ folder: string; prefix: string; listing: Listing } | null>(null);
   const problem = useSignal("");
   const at = useSignal(0);
   const asked = useRef(0);
   const end = typed.value.lastIndexOf("/") + 1;
   const folder = typed.value.slice(0, end);
   const name = typed.value.slice(end);
+  // What is told already is narrowed here; where it was cut, the server is asked for what begins so.
+  const isTold = held.value?.folder === folder && name.startsWith(held.value.prefix) && (!held.value.listing.isCut || name === held.value.prefix);
+  const prefix = isTold ? held.value!.prefix : held.value?.folder === folder ? name : "";
   useEffect(() => {
+    if (isTold) return;
     const turn = ++asked.current;
-    get<Listing>("/folder", place.value.directory, { path: folder || "~" }).then(
+    get<Listing>("/folder", place.value.directory, { path: folder || "~", prefix }).then(
       (found) => {
         if (turn !== asked.current) return;
-        held.value = { folder, listing: found };
+        held.value = { folder, prefix, listing: found };
         problem.value = "";
       },
       (error: unknown) => {
@@ -50,7 +54,7 @@ export function OpenDialog() {
         problem.value = error instanceof Refused ? error.message : String(error);
       },
     );
-  }, [folder]);
+  }, [folder, prefix, isTold]);
   const listing = held.value?.folder === folder ? held.value.listing : null;
   const isFresh = typed.value === shortenHome(start, home);
   const recent = listRecent().filter((path) => isFresh || path.toLowerCase().includes(typed.value.replace(/^~/, home).toLowerCase())).slice(0, MOST_RECENT);
@@ -106,7 +110,7 @@ export function OpenDialog() {
         ))}
       </ul>
       {problem.value && <p class="failure">{problem.value}</p>}
-      {!problem.value && listing && rows.length === 0 && <p class="quiet">{name ? "No folder begins like this." : "There are no folders in this one."}</p>}
+      {!problem.value && listing && isTold && rows.length === 0 && <p class="quiet">{name ? "No folder begins like this." : "There are no folders in this one."}</p>}
       {listing?.isCut && <p class="quiet">There are more: type the beginning of a name.</p>}
       <div class="dialog-actions">
         <button type="button" class="button primary" disabled={!whole} onClick={() => go(whole)}>

@@ -13,7 +13,7 @@ _MAX_FOLDERS = 1_000
 
 
 async def list_folders(project: Project, args: FolderQuery) -> FolderListing:
-    """Return the folders in a folder, without hidden ones.
+    """Return the folders in a folder, without hidden ones: those with the prefix.
     Raises OperationError when it is missing, unreadable, not absolute or no folder.
     """
     if "\0" in args.path:
@@ -27,7 +27,7 @@ async def list_folders(project: Project, args: FolderQuery) -> FolderListing:
         )
     folder = Path(find_undecodable(os.path.normpath(named)))
     try:
-        folders = await asyncio.to_thread(_read_folders, folder)
+        folders = await asyncio.to_thread(_read_folders, folder, args.prefix.casefold())
     except FileNotFoundError as error:
         raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
     except OSError as error:
@@ -42,9 +42,15 @@ async def list_folders(project: Project, args: FolderQuery) -> FolderListing:
     )
 
 
-def _read_folders(folder: Path) -> list[Folder]:
+def _read_folders(folder: Path, prefix: str) -> list[Folder]:
     with os.scandir(folder) as entries:
-        names = [each.name for each in entries if not each.name.startswith(".") and _is_dir(each)]
+        names = [
+            each.name
+            for each in entries
+            if each.name.casefold().startswith(prefix)
+            and not each.name.startswith(".")
+            and _is_dir(each)
+        ]
     # One more than is shown tells that there are more.
     return [
         Folder(

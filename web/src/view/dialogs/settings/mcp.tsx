@@ -1,8 +1,9 @@
 // MCP servers: what each is doing, connecting, signing in and out; adding, changing and removing them.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { place } from "../../../state/store";
+import { offers, place } from "../../../state/store";
 import { attempt, fail, tell } from "../../../state/ui";
+import { shortenHome } from "../../../text/format";
 import { ask, get, post } from "../../../wire/api";
 import { readHeld, writeOwn, type Held } from "./controls";
 import { McpForm, type Entry, type EntryChange } from "./mcp_form";
@@ -18,16 +19,26 @@ const STATES: Record<NonNullable<Status["state"]>, string> = { configured: "not 
 
 const wordsOf = ({ status, state }: Status): string => (state && status !== "failed" ? STATES[state] : WORDS[status]);
 
+/** Return where another file than the user's own has a server's entry or a part of it; "" where none has. */
+function findElsewhere(name: string, origins: Held["origins"]): string {
+  const { config, home } = offers.value;
+  const key = /^[\w\-]+$/.test(name) ? `mcp.${name}` : `mcp['${name}']`;
+  const mine = shortenHome(`${config}/codeloop.json`, home);
+  return Object.entries(origins).find(([path, origin]) => (path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`)) && !origin.startsWith(mine))?.[1] ?? "";
+}
+
 interface ServerProps {
   name: string;
   status: Status;
   entry: Entry | undefined;
+  /** Where the entry stands if it can't be edited here. */
+  elsewhere: string;
   onChange: () => void;
   onEdit: () => void;
   onRemove: () => void;
 }
 
-function Server({ name, status, entry, onChange, onEdit, onRemove }: ServerProps) {
+function Server({ name, status, entry, elsewhere, onChange, onEdit, onRemove }: ServerProps) {
   const isRemote = entry?.type === "remote";
   const isWorking = useSignal(false);
   const signIn = useSignal("");
@@ -77,7 +88,7 @@ function Server({ name, status, entry, onChange, onEdit, onRemove }: ServerProps
             Sign out
           </button>
         )}
-        {entry && (
+        {entry && !elsewhere && (
           <>
             <button type="button" class="button" aria-label={`Edit ${name}`} onClick={onEdit}>
               Edit
@@ -88,6 +99,7 @@ function Server({ name, status, entry, onChange, onEdit, onRemove }: ServerProps
           </>
         )}
       </div>
+      {elsewhere && <p class="quiet">Change it in {elsewhere}.</p>}
       {status.error && <p class="mcp-error">{status.error}</p>}
       {signIn.value && (
         <form
@@ -126,14 +138,11 @@ export function McpServers({ held }: { held: Signal<Held | null> }) {
     return () => clearInterval(timer);
   }, []);
   const configured = (held.value?.settings["mcp"] ?? {}) as Record<string, Entry>;
-  const write = async (name: string, change: EntryChange | null, isOther = false): Promise<void> => {
-    if (isOther) await writeOwn({ mcp: { [name]: null } });
+  const write = async (name: string, change: EntryChange | null): Promise<void> => {
     await writeOwn({ mcp: { [name]: change } });
     held.value = await readHeld();
     edited.value = null;
     await load();
-    const now = (held.value.settings["mcp"] ?? {}) as Record<string, Entry>;
-    if (!change && now[name]) throw new Error(`${name} stays: it is written in ${held.value.origins[`mcp.${name}`] ?? "a file of this project"}.`);
     tell(change ? `${name} is written to your own configuration` : `${name} is removed from your own configuration`);
   };
   const rows = Object.entries(list.value ?? {});
@@ -148,7 +157,7 @@ export function McpServers({ held }: { held: Signal<Held | null> }) {
               {formOf(name)}
             </li>
           ) : (
-            <Server key={name} name={name} status={status} entry={configured[name]} onChange={() => void load()} onEdit={() => (edited.value = name)} onRemove={() => void attempt(() => write(name, null))} />
+            <Server key={name} name={name} status={status} entry={configured[name]} elsewhere={findElsewhere(name, held.value?.origins ?? {})} onChange={() => void load()} onEdit={() => (edited.value = name)} onRemove={() => void attempt(() => write(name, null))} />
           ),
         )}
       </ul>
