@@ -9,7 +9,7 @@ deny, and what may not appear in the project is moved away at once.
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -250,11 +250,13 @@ class ProgramSandboxes:
         home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
         for folder, (launch, profile) in self._launches.items():
             if folder.name.startswith(kind) and mentions_failure(text):
-                refusals = [
-                    each
-                    for each in self.find_refusals(launch, profile, text)
-                    if each.kind in {"read", "write", "off"}
-                ]
+                refusals: list[HelperRefusal] = []
+                with suppress(OSError):
+                    refusals = [
+                        each
+                        for each in self.find_refusals(launch, profile, text)
+                        if each.kind in {"read", "write", "off"}
+                    ]
                 if refusals:
                     return describe_refusals(refusals, command, home)
         return ""
