@@ -24,13 +24,15 @@ def test_a_file_of_variables_gives_values_and_no_paths_to_read(
     for name in ("named", "keys"):
         (home / name).mkdir(parents=True)
     (root / "vars").write_text(f"KEY_FILE={home}/keys\nDATA=other\n")
-    config = LocalDefinition(["sh"], environment={"DATA": str(home / "named")}, env_file="vars")
+    config = LocalDefinition(
+        command=["sh"], environment={"DATA": str(home / "named")}, env_file="vars"
+    )
     project = ServerProject(root, root, True, SandboxConfig())
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
     made = make(config, project, environment, tmp_path / "own")
     assert made.launch.environment["KEY_FILE"] == str(home / "keys")
     assert made.launch.environment["DATA"] == str(home / "named")
-    assert {"KEY_FILE", "DATA"} <= made.launch.named_variables
+    assert {"KEY_FILE", "DATA"} <= {*made.launch.named_variables}
     assert made.profile is not None
     assert home / "named" in made.profile.named
     assert home / "keys" not in made.profile.named
