@@ -250,15 +250,11 @@ class ProgramSandboxes:
         home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
         for folder, (launch, profile) in self._launches.items():
             if folder.name.startswith(kind) and mentions_failure(text):
-                refusals: list[HelperRefusal] = []
                 with suppress(OSError):
-                    refusals = [
-                        each
-                        for each in self.find_refusals(launch, profile, text)
-                        if each.kind in {"read", "write", "off"}
-                    ]
-                if refusals:
-                    return describe_refusals(refusals, command, home)
+                    found = self.find_refusals(launch, profile, text)
+                    refusals = [each for each in found if each.kind in {"read", "write", "off"}]
+                    if refusals:
+                        return describe_refusals(refusals, command, home)
         return ""
 
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
