@@ -14,6 +14,12 @@ echo edited >> ~/.claude/edits.log
 echo x >> ~/.claude/settings.json
 echo x > ~/.claude/agents/evil.md
 echo x > ~/.claude/commands/evil.md
+echo x >> ~/.claude/local/claude
+echo x > ~/.claude/statusline.sh
+mkdir -p ~/.claude/shell-snapshots ~/.claude/logs
+mv ~/.claude/linked.json ~/.claude/moved.json
+echo x >> ~/.claude/linked.log
+echo deep >> ~/.claude/logs/deep.txt
 echo x > .git/hooks/pre-commit
 exit 0
 """
@@ -46,6 +52,13 @@ def test_hooks_write_what_they_write_elsewhere(tmp_path: Path) -> None:
     }
     text = json.dumps(settings)
     (claude / "settings.json").write_text(text)
+    (claude / "local").mkdir()
+    kept = desk.folder / "dotfiles"
+    kept.mkdir()
+    for file in (claude / "local" / "claude", kept / "linked.json", kept / "other"):
+        file.touch()
+    (claude / "linked.json").symlink_to(kept / "linked.json")
+    (claude / "linked.log").symlink_to(kept / "other")
     with serving(
         steps(call("write", filePath="a.txt", content="a\n"), Answer(text="Done."))
     ) as model:
@@ -61,4 +74,9 @@ def test_hooks_write_what_they_write_elsewhere(tmp_path: Path) -> None:
     # What makes programs do something is not a log.
     assert (claude / "settings.json").read_text() == text
     assert not list((claude / "agents").iterdir())
-    assert not (claude / "commands").exists()
+    assert (claude / "logs" / "deep.txt").read_text() == "deep\n"
+    assert (claude / "local" / "claude").read_text() == (kept / "other").read_text() == ""
+    assert {each.name for each in claude.iterdir()} == {
+        *("agents", "edits.log", "linked.json", "linked.log", "local", "logs", "prompts.log"),
+        "settings.json",
+    }

@@ -124,7 +124,7 @@ def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
     write(tmp_path, "own/.mcp.json", json.dumps({"mcpServers": {"words": server}}))
     settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
     assert settings.config.agent["reviewer"].prompt == "You review."
-    assert "fix" in settings.config.command
+    assert "own:fix" in settings.config.command
     (row,) = settings.config.hooks
     assert (row.event, row.matcher, row.command) == ("PreToolUse", "Bash", "sh x.sh")
     assert row.plugin_root == str(tmp_path / "own")
@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Pat
     write(
         tmp_path,
         "own/.claude-plugin/plugin.json",
-        '{"name": "own", "hooks": "./more.json", "lspServers": {}}',
+        '{"name": "own", "hooks": "./more.json", "themes": {}, "lspServers": {"x": {}}}',
     )
     write(tmp_path, "own/agents/any.md", AGENT)
     wrong = {
@@ -160,7 +160,8 @@ def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Pat
     said = "\n".join(settings.loaded.warnings)
     assert "expected seconds, got string" in said
     assert ".mcp.json is left out" in said
-    assert "not used of this plugin: lspServers." in said
+    assert "the language server x is left out: it has no `command`." in said
+    assert "not used of this plugin: themes." in said
 
 
 def test_a_hook_of_a_plugin_folder_that_is_incomplete_is_not_called_one_of_another_type(

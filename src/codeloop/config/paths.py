@@ -17,6 +17,9 @@ from codeloop.schema.errors import CodeloopError
 
 RULES_FOLDER = Path(".claude", "rules")
 """Where rules for the model lie in a project and in the home."""
+MARKETPLACE = ".claude-plugin/marketplace.json"
+# A plugin's folder is at most this deep in its marketplace: `plugins/group/name`.
+_MARKETPLACE_LEVELS = 3
 
 
 class Paths(Struct, frozen=True):
@@ -94,6 +97,13 @@ def get_plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
     if name.startswith((".", "/", "~", "$HOME")):
         return Path(os.path.normpath(base / paths.expand_home(name)))
     return None
+
+
+def list_marketplace_files(plugin: Path) -> list[Path]:
+    """Return where the list of the marketplace around a plugin's folder may be,
+    the nearest first.
+    """
+    return [above / MARKETPLACE for above in plugin.resolve().parents[:_MARKETPLACE_LEVELS]]
 
 
 def find_paths(environment: Mapping[str, str]) -> Paths:

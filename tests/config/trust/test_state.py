@@ -255,6 +255,32 @@ def test_programs_that_are_named_with_references_are_compared(
     assert changes(paths, root) == ["changed made.py"]
 
 
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [("mcp", "./vars"), ("mcpServers", "vars"), ("mcp", "${workspaceFolder}/vars")],
+)
+def test_the_variables_of_a_server_are_compared_and_not_shown(
+    paths: Paths, root: Path, section: str, name: str
+) -> None:
+    entry = {"type": "local", "command": ["npx"], "envFile": name}
+    write(root / "codeloop.json", json.dumps({section: {"a": entry}}))
+    write(root / "vars", "KEY=secret")
+    trust_directory(paths, root)
+    assert changes(paths, root) == []
+    write(root / "vars", "NODE_OPTIONS=--require ./evil.js")
+    assert changes(paths, root) == ["changed vars"]
+    assert b"KEY=secret" not in [file.read_bytes() for file in (paths.state / "trusted").iterdir()]
+
+
+@pytest.mark.parametrize("folder", ["one", "plugins/one", "plugins/group/one"])
+def test_the_marketplace_around_a_plugin_is_compared(paths: Paths, root: Path, folder: str) -> None:
+    write(root / "codeloop.json", json.dumps({"plugin": [f"./{folder}"]}))
+    write(root / folder / "commands" / "fix.md", "Fix it.")
+    trust_directory(paths, root)
+    write(root / ".claude-plugin/marketplace.json", '{"plugins": []}')
+    assert changes(paths, root) == ["added .claude-plugin/marketplace.json"]
+
+
 def test_copies_that_nothing_refers_to_are_removed(paths: Paths, root: Path) -> None:
     trust_directory(paths, root)
     write(root / "codeloop.json", "{}")

@@ -26,18 +26,28 @@ DECIDED = [
     "make: *** [Makefile:2: lint] Error 1",
     "error: the tests must pass first",
     "grep: x: No such file or directory\nBlocked",
+    "deploy.sh: line 3: syntax error near unexpected token `fi'",
+    "Checked deploy.sh\nguard.sh: line 3: syntax error near unexpected token `fi'",
+    "The lint failed:\nmake: *** No rule to make target 'x'.  Stop.",
+    "usage: lint.py [-h]\nlint.py: error: unrecognized arguments: -x",
 ]
 
 
 @pytest.mark.parametrize("errors", NOT_STARTED)
 def test_a_program_that_could_not_start_has_not_refused(errors: str) -> None:
     with pytest.raises(HookFailed, match="could not start, so it has decided nothing"):
-        decide_by_output(2, b"", errors, is_context=False)
+        decide_by_output(2, b"", errors, is_context=False, command="sh ~/'guard.sh' guard.py")
 
 
 @pytest.mark.parametrize("errors", DECIDED)
 def test_exit_code_2_of_a_program_that_ran_refuses(errors: str) -> None:
-    assert decide_by_output(2, b"", errors, is_context=False).refusal_reason is not None
+    decision = decide_by_output(2, b"", errors, is_context=False, command="sh guard.sh")
+    assert decision.refusal_reason is not None
+
+
+def test_a_program_that_printed_something_has_started() -> None:
+    decision = decide_by_output(2, b"checked", NOT_STARTED[0], is_context=False)
+    assert decision.refusal_reason == NOT_STARTED[0]
 
 
 def test_a_byte_order_mark_before_json_is_passed_over() -> None:

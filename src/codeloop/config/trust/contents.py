@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path
+from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path, list_marketplace_files
 from codeloop.config.project_root import list_folders_down
 from codeloop.config.references import REFERENCE_PATTERN, map_references, read_variable
 from codeloop.config.sources import PROJECT_CONFIG_FOLDERS, PROJECT_FILES
@@ -50,6 +50,7 @@ _COMMAND_WORD = r"""[^\s"'`;|&()<>=$]+"""
 _QUOTED_TEXT = r"""'[^']*'|"[^"]*\""""
 # The folder that the words after it are relative to: `hooks` in `cd hooks && ./check.sh`.
 _CD_FOLDER = r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)"""
+_WORKSPACE_VARIABLE = r"^\$\{workspace(?:Folder|Root)\}/?"
 _GLOB_CHARACTERS = frozenset("*?[")
 # The content of a file that exists and can't be read: if it becomes readable, that is a change.
 _UNREADABLE_CONTENT = b"\0unreadable"
@@ -255,6 +256,8 @@ def _read_named_files(
         for match in re.finditer(REFERENCE_PATTERN, text):
             if match[1] == "file":
                 add_text(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
+    for name in _list_variable_files(forms):
+        add_text(directory / paths.expand_home(name), is_hidden=True)
     for form in forms:
         _add_plugins(reader, paths, file, form)
         for word in (*_list_command_words(form), *_read_hook_words(reader, paths, file, form)):
@@ -301,16 +304,26 @@ def _add_plugins(reader: _ContentReader, paths: Paths, file: Path, values: Any) 
         if path is None or not path.is_relative_to(reader.root) or "\0" in str(path):
             continue
         reader.add_program(path)
+        for listing in list_marketplace_files(path):
+            if listing.is_relative_to(reader.root):
+                reader.add_program(listing)
         for top, folders, names in os.walk(path):
             folders[:] = sorted(set(folders) - {".git", "__pycache__"})
             for name in sorted(names):
                 reader.add_program(Path(top, name))
 
 
-def _list_command_words(values: Any) -> Iterator[str]:
-    """Yield the words of commands that codeloop starts without asking: each may
-    be a path of the project.
-    """
+def _list_variable_files(forms: Iterable[Any]) -> Iterator[str]:
+    """Yield the files of variables that servers name: a variable may name code to load."""
+    for form in forms:
+        for row in _list_command_rows(form):
+            for key in ("envFile", "env_file"):
+                if isinstance(row.get(key), str):
+                    yield re.sub(_WORKSPACE_VARIABLE, "", row[key])
+
+
+def _list_command_rows(values: Any) -> Iterator[dict[str, Any]]:
+    """Yield the entries of what codeloop starts without asking."""
     sections = [values.get(name) for name in _COMMAND_SECTIONS] if is_object(values) else []
     # Servers may also stand one level deeper, in `mcp.servers` or `mcp.mcpServers`, or in a list.
     sections += [
@@ -322,23 +335,31 @@ def _list_command_words(values: Any) -> Iterator[str]:
     ]
     for rows in sections:
         for row in rows.values() if is_object(rows) else rows if is_list(rows) else ():
-            command = [row.get("command"), row.get("args")] if is_object(row) else None
-            folder = row.get("cwd") if is_object(row) else None
-            for text in iterate_texts(command):
-                # `python -m a.b` runs a/b.py or a/b/__main__.py;
-                # a path may also follow in `--option=path`.
-                module = text.replace(".", "/")
-                for word in (
-                    *text.split(),
-                    text.rpartition("=")[2],
-                    f"{module}.py",
-                    f"{module}/__main__.py",
-                ):
-                    yield (
-                        f"{folder}/{word}"
-                        if isinstance(folder, str) and not word.startswith("/")
-                        else word
-                    )
+            if is_object(row):
+                yield row
+
+
+def _list_command_words(values: Any) -> Iterator[str]:
+    """Yield the words of commands that codeloop starts without asking: each may
+    be a path of the project.
+    """
+    for row in _list_command_rows(values):
+        folder = row.get("cwd")
+        for text in iterate_texts([row.get("command"), row.get("args")]):
+            # `python -m a.b` runs a/b.py or a/b/__main__.py;
+            # a path may also follow in `--option=path`.
+            module = text.replace(".", "/")
+            for word in (
+                *text.split(),
+                text.rpartition("=")[2],
+                f"{module}.py",
+                f"{module}/__main__.py",
+            ):
+                yield (
+                    f"{folder}/{word}"
+                    if isinstance(folder, str) and not word.startswith("/")
+                    else word
+                )
 
 
 def _read_hook_words(

@@ -7,14 +7,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from codeloop.config.paths import MARKETPLACE, list_marketplace_files
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse_jsonc
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
-
-MARKETPLACE = ".claude-plugin/marketplace.json"
-# A plugin's folder is at most this deep in its marketplace: `plugins/group/name`.
-_MAX_LEVELS = 3
 
 
 class ListedPlugin(Struct, frozen=True):
@@ -67,8 +64,8 @@ def find_listing(folder: Path) -> JSON:
     or it does not list it.
     """
     resolved = folder.resolve()
-    for above in resolved.parents[:_MAX_LEVELS]:
-        if (above / MARKETPLACE).is_file():
-            listed = read_marketplace(above) or []
+    for file in list_marketplace_files(resolved):
+        if file.is_file():
+            listed = read_marketplace(file.parent.parent) or []
             return next((each.entry for each in listed if each.folder == resolved), JSON())
     return {}

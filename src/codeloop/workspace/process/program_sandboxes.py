@@ -9,7 +9,7 @@ deny, and what may not appear in the project is moved away at once.
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -250,13 +250,11 @@ class ProgramSandboxes:
         home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
         for folder, (launch, profile) in self._launches.items():
             if folder.name.startswith(kind) and mentions_failure(text):
-                refusals = [
-                    each
-                    for each in self.find_refusals(launch, profile, text)
-                    if each.kind in {"read", "write", "off"}
-                ]
-                if refusals:
-                    return describe_refusals(refusals, command, home)
+                with suppress(OSError):
+                    found = self.find_refusals(launch, profile, text)
+                    refusals = [each for each in found if each.kind in {"read", "write", "off"}]
+                    if refusals:
+                        return describe_refusals(refusals, command, home)
         return ""
 
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:

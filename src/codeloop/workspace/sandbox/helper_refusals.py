@@ -7,6 +7,7 @@ what its sandbox shows: a path counts only if it is there, or could be made, wit
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +20,13 @@ from msgspec import Struct
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.workspace.sandbox.named_paths import is_broad
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, resolve_links
+from codeloop.workspace.sandbox.paths.linked_paths import (
+    exists,
+    find_kind,
+    is_below_any,
+    is_folder,
+    resolve_links,
+)
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -126,7 +133,7 @@ def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind 
     policy = refused.policy
     if is_below_any(path, policy.writable) and not is_below_any(path, policy.protected):
         return None
-    if path.is_relative_to("/dev") or path.is_socket():
+    if path.is_relative_to("/dev") or find_kind(path) == stat.S_IFSOCK:
         is_there = os.path.lexists(path) and path.name not in {"null", "zero", "random", "urandom"}
         return "off" if is_there else None
     if path.is_relative_to("/proc") or path.is_relative_to("/sys"):
@@ -139,7 +146,7 @@ def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind 
     elif is_below_any(path, TEMPORARY_FOLDERS) and not is_below_any(path, policy.replaced):
         return None
     else:
-        above = next((each for each in path.parents if each.is_dir()), Path("/"))
+        above = next((each for each in path.parents if is_folder(each)), Path("/"))
         # Nothing hides that it is not there, unless the folder is hidden: then it could be made.
         if not is_write and (_is_shown(above, policy) or is_broad(above, refused.home)):
             return None
@@ -159,7 +166,7 @@ def _find_packages(line: str, refused: Refused) -> Iterator[HelperRefusal]:
         for importer in re.findall(r"from ['\"]?(?:file://)?(/[^\s'\"]+)", line):
             for folder in Path(importer).parents:
                 modules = folder / "node_modules"
-                if (modules / package).exists() and not refused.policy.shows(modules / package):
+                if exists(modules / package) and not refused.policy.shows(modules / package):
                     yield HelperRefusal("read", str(modules))
                     return
 

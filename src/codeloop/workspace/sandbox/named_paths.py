@@ -7,6 +7,7 @@ whether it may be written (`places`).
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -15,7 +16,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, resolve_links
+from codeloop.workspace.sandbox.paths.linked_paths import (
+    exists,
+    find_kind,
+    is_below_any,
+    is_folder,
+    leads_out_of_project,
+    resolve_links,
+)
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
 """Entries that mark the top folder of a program's code."""
@@ -108,7 +116,7 @@ class _Finder:
         self.places: dict[Path, None] = {}
         self._home = home
         self._real_home = resolve_links(home)
-        self._roots = roots
+        self._roots = [resolve_links(each) for each in roots]
         self._scripts: set[Path] = set()
 
     def list_paths(self, text: str, folder: Path | None) -> Iterator[Path]:
@@ -146,7 +154,7 @@ class _Finder:
             self._add_place(path)
 
     def _is_code(self, path: Path) -> bool:
-        if path.is_dir():
+        if is_folder(path):
             return path.name in {"node_modules", "site-packages", "bin"} or _has_marker(path)
         # A disk of Windows calls every file executable.
         return path.suffix in _CODE_SUFFIXES or (not path.suffix and os.access(path, os.X_OK))
@@ -154,7 +162,7 @@ class _Finder:
     def _add_place(self, path: Path) -> None:
         if not os.path.lexists(path) and not _can_be_made(path):
             return
-        if not path.is_dir() or not is_broad(path, self._home):
+        if not is_folder(path) or not is_broad(path, self._home):
             self.places[path] = None
         elif path == self._home:
             # A mount of the whole home would show its keys, too.
@@ -163,12 +171,21 @@ class _Finder:
                 self.places |= dict.fromkeys(map(Path, islice(names, _MAX_HOME_ENTRIES)))
 
     def _add_code(self, path: Path, depth: int) -> None:
-        """Add a file or folder and the code around it, at both ends of a link."""
+        """Add a file or folder and the code around it, at both ends of a link.
+
+        The model can make links in the project: what one leads to outside is not added.
+        """
+        if leads_out_of_project(path, self._roots):
+            return
         for each in dict.fromkeys((path, resolve_links(path))):
             if os.path.lexists(each):
-                self.code |= dict.fromkeys(self._list_around(each))
+                self.code |= dict.fromkeys(
+                    found
+                    for found in self._list_around(each)
+                    if not leads_out_of_project(found, self._roots)
+                )
         script = resolve_links(path)
-        if depth and script.is_file() and script not in self._scripts:
+        if depth and find_kind(script) == stat.S_IFREG and script not in self._scripts:
             self._scripts.add(script)
             if not is_below_any(script, self._roots):
                 self._read_script(script, depth - 1)
@@ -190,7 +207,7 @@ class _Finder:
 
     def _list_around(self, path: Path) -> Iterator[Path]:
         """Yield a path with what belongs to it: its package, its environment, its libraries."""
-        folder = path if path.is_dir() else path.parent
+        folder = path if is_folder(path) else path.parent
         if is_broad(folder, self._real_home) or is_broad(folder, self._home):
             yield from self._list_beside(path, folder)
             return
@@ -210,12 +227,12 @@ class _Finder:
         for each in above:
             if each.name in {"node_modules", "site-packages"}:
                 yield each
-            if (each / "node_modules").is_dir():
+            if is_folder(each / "node_modules"):
                 yield each / "node_modules"
         yield from (
             path
             for name in _LIBRARY_NAMES
-            if (path := folder.parent / name).is_dir() and not is_broad(folder.parent, self._home)
+            if is_folder(path := folder.parent / name) and not is_broad(folder.parent, self._home)
         )
 
     def _list_beside(self, path: Path, folder: Path) -> Iterator[Path]:
@@ -226,21 +243,19 @@ class _Finder:
         if path.suffix in _CODE_SUFFIXES:
             yield from islice(sorted(folder.glob(f"*{path.suffix}")), _MAX_BESIDE)
             yield from (
-                each
-                for name in ("node_modules", "package.json")
-                if (each := folder / name).exists()
+                each for name in ("node_modules", "package.json") if exists(each := folder / name)
             )
 
 
 def _has_marker(folder: Path) -> bool:
-    return any((folder / name).exists() for name in _TOP_MARKERS)
+    return any(exists(folder / name) for name in _TOP_MARKERS)
 
 
 def _is_interpreter(path: Path) -> bool:
-    return path.name.startswith("python") and (path.parent.parent / "pyvenv.cfg").exists()
+    return path.name.startswith("python") and exists(path.parent.parent / "pyvenv.cfg")
 
 
 def _can_be_made(path: Path) -> bool:
     """Return whether an absent path could be a file of the user's: `/api/v1` is none."""
-    above = next((each for each in path.parents if each.is_dir()), Path("/"))
+    above = next((each for each in path.parents if is_folder(each)), Path("/"))
     return len(above.parts) > 1 and os.access(above, os.W_OK)

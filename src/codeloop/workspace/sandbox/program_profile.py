@@ -4,7 +4,6 @@ and their policies.
 
 import os
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,7 +13,12 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
+from codeloop.workspace.sandbox.paths.linked_paths import (
+    exists,
+    is_below_any,
+    is_folder,
+    leads_out_of_project,
+)
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
 from codeloop.workspace.sandbox.policy import (
     NO_GRANTS,
@@ -26,6 +30,8 @@ from codeloop.workspace.sandbox.policy import (
 
 _MAX_NEIGHBOURS = 64
 """The most files beside a writable one that are kept from changes one by one."""
+_SHARED_FOLDERS = {".config": 1, ".cache": 1, ".local": 2, ".claude": 99}
+"""Folders of the home in which programs look for files of each other, and how many levels do."""
 
 
 class ProgramProfile(Struct, frozen=True):
@@ -44,8 +50,6 @@ class ProgramProfile(Struct, frozen=True):
     network: Literal["off", "on", "hosts"] = "off"
     hosts: tuple[str, ...] = ()
     hides_project: bool = False
-    kept: tuple[Path, ...] = ()
-    """Paths in writable folders that may not change, nor appear where they are absent."""
 
 
 def widen_profile(
@@ -101,7 +105,7 @@ class ProfilePolicyMaker:
             each
             for each in profile.named
             if not self._leads_out(each)
-            and not (each.is_dir() and is_below_any(Path(os.path.realpath(each)), self._keys))
+            and not (is_folder(each) and is_below_any(Path(os.path.realpath(each)), self._keys))
         ]
         settings = SandboxConfig(
             network=profile.network,
@@ -122,7 +126,6 @@ class ProfilePolicyMaker:
             for paths in (readable, [*readable, *named])
         )
         self._hides_project = profile.hides_project
-        self._kept = profile.kept
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 
     def _leads_out(self, path: Path) -> bool:
@@ -132,9 +135,7 @@ class ProfilePolicyMaker:
         """Return the policy. Reads the disk, outside of the project only after a change.
         `limits`: what rules deny.
         """
-        base = self._policy_maker.make_policy(
-            replace(limits, readable=self._readable_folders), self._kept
-        )
+        base = self._policy_maker.make_policy(replace(limits, readable=self._readable_folders))
         # A folder that the profile names is readable with the keys in it;
         # secrets of the project are not.
         hidden = [
@@ -187,17 +188,16 @@ def prepare_place(path: Path, home: Path) -> WritablePlace:
     """Return what to make writable so that a path is really written; makes what has to be there.
 
     For a file that is its folder: a database has further files beside it, many programs replace
-    a file by a new one, and one that is absent must be seen to be absent.
+    a file by a new one, and one that is absent must be seen to be absent. In a folder that
+    programs share it is the file alone.
     """
-    # Imported late: most programs are given no place to write.
-    from codeloop.workspace.sandbox.named_paths import is_broad
-
     real = Path(os.path.realpath(path))
-    if real.is_dir() or (not real.exists() and not real.suffix):
+    if is_folder(real) or (not exists(real) and not real.suffix):
         return WritablePlace(_make_folder(real))
     folder = real.parent
-    beside = [] if is_broad(folder, home) else _list_beside(real)
-    if is_broad(folder, home) or len(beside) > _MAX_NEIGHBOURS:
+    is_shared = any(_is_shared(each, home) for each in (Path(path).parent, folder))
+    beside = None if is_shared else _list_beside(real)
+    if beside is None:
         # Whatever else is there must not be changed, so the file alone is writable.
         with suppress(OSError):
             real.touch(mode=0o600)
@@ -205,20 +205,39 @@ def prepare_place(path: Path, home: Path) -> WritablePlace:
     return WritablePlace(_make_folder(folder), tuple(beside))
 
 
-def _list_beside(file: Path) -> list[Path]:
-    """Return the entries of a file's folder, without the file and those that belong to it."""
+def _is_shared(folder: Path, home: Path) -> bool:
+    """Return whether programs other than one look for files in a folder: a broad one, one of
+    settings in the home, or one that holds folders of keys.
+    """
+    # Imported late: most programs are given no place to write.
+    from codeloop.workspace.sandbox.named_paths import is_broad
+
+    if is_broad(folder, home):
+        return True
+    for each in (home, Path(os.path.realpath(home))):
+        if folder.is_relative_to(each):
+            parts = folder.relative_to(each).parts
+            if parts[0] in _SHARED_FOLDERS and len(parts) <= _SHARED_FOLDERS[parts[0]]:
+                return True
+    return any(
+        folder in Path(os.path.realpath(key)).parents or folder in key.parents
+        for key in find_home_secrets(home)
+    )
+
+
+def _list_beside(file: Path) -> list[Path] | None:
+    """Return the entries of a file's folder, without the file and those that belong to it;
+    None: they are too many to be kept, or one is a link, which a mount would follow.
+    """
     with suppress(OSError), os.scandir(file.parent) as entries:
-        # A mount at a link would cover the file that it leads to.
-        names = [
-            each.path
-            for each in entries
-            if not each.name.startswith(file.name) and not each.is_symlink()
-        ]
-        return [Path(each) for each in islice(names, _MAX_NEIGHBOURS + 1)]
+        beside = [each for each in entries if not each.name.startswith(file.name)]
+        if len(beside) > _MAX_NEIGHBOURS or any(each.is_symlink() for each in beside):
+            return None
+        return [Path(each.path) for each in beside]
     return []
 
 
 def _make_folder(folder: Path) -> Path:
-    if not folder.exists():
+    if not exists(folder):
         create_private_folder(folder)
     return Path(os.path.realpath(folder))

@@ -16,29 +16,41 @@ _REFUSAL_CODE = 2
 _MAX_OUTPUT_CHARS = 300
 
 
+# What runners and readers of arguments print before they say what is wrong.
+_PREAMBLE = r"(?:(?:(?:Using|Resolved|usage:|Usage:|Try)\ .*|[ \t]+(?!\u00d7).*)?\n)*"
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash"))
 _START_FAILURES = re.compile(
     r"""
-      ^\S*python[\d.]*:\ can't\ open\ file\ .*
-    | ^\S*sh:\ 0:\ (?:cannot|can't)\ open\ .*
-    | ^\S+:\ (?:line\ )?\d+:\ (?i:syntax\ error).*
-    | ^Can't\ open\ perl\ script\ .*
+      \S*python[\d.]*:\ can't\ open\ file\ .*
+    | \S*sh:\ 0:\ (?:cannot|can't)\ open\ .*
+    | (?P<script>\S+):\ (?:line\ )?\d+:\ (?i:syntax\ error).*
+    | Can't\ open\ perl\ script\ .*
     # uv and uvx: what they can't download or resolve, and options that they don't take.
-    | ^(?:error:\ |\s*\u00d7\ )(?:Failed\ to|Could\ not|No\ solution|No\ interpreter|Request\ failed|Unable\ to).*
-    | ^error:\ (?:unexpected\ argument|unrecognized\ subcommand|the\ argument|a\ value\ is\ required).*
-    | ^make(?:\[\d+\])?:\ \*\*\*\ No\ (?:rule|targets).*
+    | (?:error:\ |\s*\u00d7\ )(?:Failed\ to|Could\ not|No\ solution|No\ interpreter|Request\ failed|Unable\ to).*
+    | error:\ (?:unexpected\ argument|unrecognized\ subcommand|the\ argument|a\ value\ is\ required).*
+    | make(?:\[\d+\])?:\ \*\*\*\ No\ (?:rule|targets).*
     # What argparse and click say to arguments that the program does not take.
-    | ^\S+:\ error:\ (?:unrecognized\ arguments|the\ following\ arguments\ are\ required|argument\ ).*
-    | ^Error:\ (?:No\ such\ (?:option|command)|Missing\ (?:argument|option)|Got\ unexpected).*
+    | (?P<program>\S+):\ error:\ (?:unrecognized\ arguments|the\ following\ arguments\ are\ required|argument\ ).*
+    | Error:\ (?:No\ such\ (?:option|command)|Missing\ (?:argument|option)|Got\ unexpected).*
     """,
-    re.VERBOSE | re.MULTILINE,
+    re.VERBOSE,
 )
 """What shells, interpreters and runners print when they end with 2 before the script has begun."""
 
 
-def find_start_failure(errors: str) -> str:
-    """Return the line that says that a hook's program could not start; "" if none does."""
-    found = _START_FAILURES.search(errors)
-    return found[0].strip() if found is not None else ""
+def find_start_failure(errors: str, command: str) -> str:
+    """Return the line that says that a hook's program could not start; "" if none does.
+
+    It is the first: a script that has begun may quote the same of a tool that it runs. For the
+    same reason a script or program that the line names has to be one of the hook's command.
+    """
+    preamble = re.match(_PREAMBLE, errors)
+    found = _START_FAILURES.match(errors, preamble.end() if preamble is not None else 0)
+    if found is None:
+        return ""
+    name = (found["script"] or found["program"] or "").rpartition("/")[2]
+    is_own = not name or name in _SHELLS or name in re.split(r"[\s\"'/;|&()]+", command)
+    return found[0].strip() if is_own else ""
 
 
 class EventOutput(Wire):
@@ -78,8 +90,10 @@ class HookDecision(Struct, frozen=True):
     user_message: str | None = None
 
 
-def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
-    """Derive a decision from a hook's exit code and output.
+def decide_by_output(
+    code: int, output: bytes, errors: str, *, is_context: bool, command: str = ""
+) -> HookDecision:
+    """Derive a decision from the exit code and output of a hook's `command`.
     `is_context`: output that is not JSON goes to the model.
 
     Raises HookFailed: the exit code is neither 0 nor 2, the program could not start,
@@ -88,7 +102,7 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     text = output.decode("utf-8", "replace").lstrip("\ufeff").strip()
     # Programs colour their errors; the model and the user get plain text.
     errors = to_plain_text(errors).text.strip()
-    if code == _REFUSAL_CODE and (why := find_start_failure(errors)):
+    if code == _REFUSAL_CODE and not text and (why := find_start_failure(errors, command)):
         raise HookFailed(
             f"its program could not start, so it has decided nothing: {why[:_MAX_OUTPUT_CHARS]}"
         )

@@ -2,8 +2,10 @@
 or a question to a model or a subagent.
 """
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +21,7 @@ from codeloop.extend.hooks.configured.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.child_process import Launch
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.small_files import create_private_folder
+from codeloop.kit.small_files import create_private_folder, read_start
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
@@ -30,6 +32,7 @@ from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_command import find_shell
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.sandbox.named_paths import find_named_paths
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, is_folder, resolve_links
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
 
@@ -44,22 +47,10 @@ EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt, the event's JSON replaces this."""
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
-# What is in Claude Code's folder and is no log: it makes programs do something.
-_CLAUDE_SETTINGS = (
-    "settings.json",
-    "settings.local.json",
-    "CLAUDE.md",
-    "agents",
-    "commands",
-    "hooks",
-    "keybindings.json",
-    "output-styles",
-    "plugins",
-    "rules",
-    "skills",
-    "workflows",
-    ".credentials.json",
-)
+# A log in Claude Code's folder, as a command or script names it, and the folder of logs there.
+_LOG_NAME = r"\.claude(?:/|[\"']\s*[/,]\s*[\"'])((?:[\w.-]+/)*?[\w.-]+\.(?:log|jsonl|txt)\b|logs\b)"
+_SCRIPT_BYTES = 64 * 1024
+"""The start of a script that is searched for logs."""
 _VARIABLE_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
@@ -179,7 +170,11 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     if result.stop_reason:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
     decision = decide_by_output(
-        result.code, result.stdout, result.error_text, is_context=row.event in _CONTEXT_EVENTS
+        result.code,
+        result.stdout,
+        result.error_text,
+        is_context=row.event in _CONTEXT_EVENTS,
+        command=" ".join((row.command, *(row.args or ()))),
     )
     is_allowed_unseen = row.may_allow and decision.permission == "allow"
     if is_allowed_unseen and not workspace.program_sandboxes.is_sandboxed(entry=True):
@@ -246,24 +241,40 @@ def _make_profile(
         network="on",
         hides_project=row.may_allow,
     )
-    profile = _open_written_folders(profile, scope)
+    if not row.may_allow and scope.is_trusted:
+        # The files of a trusted project, as formatters write them, and logs.
+        folders = dict.fromkeys((workspace.root, workspace.directory))
+        logs = _list_logs(row, named.code, scope)
+        profile = replace(profile, writable=(*folders, *logs))
     return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
 
 
-def _open_written_folders(profile: ProgramProfile, scope: HookScope) -> ProgramProfile:
-    """Return a profile of a user's hook that may also write what such hooks write: the files of a
-    trusted project, as formatters do, and logs in Claude Code's folder.
+def _list_logs(row: HookConfig, code: Sequence[Path], scope: HookScope) -> Iterator[Path]:
+    """Yield the logs in Claude Code's folder that a user's hook may write: those that its command
+    or script names, and the folder `logs`. Nothing else there: its files make programs run.
     """
     workspace = scope.workspace
-    if profile.hides_project or not scope.is_trusted:
-        return profile
-    logs = Path(workspace.environment.get("HOME") or "/nonexistent") / ".claude"
-    folders = dict.fromkeys((workspace.root, workspace.directory, logs))
-    return replace(
-        profile,
-        writable=(*profile.writable, *(each for each in folders if each.is_dir())),
-        kept=tuple(logs / name for name in _CLAUDE_SETTINGS),
-    )
+    claude = Path(workspace.environment.get("HOME") or "/nonexistent") / ".claude"
+    if not is_folder(claude):
+        return
+    real_folder = resolve_links(claude)
+    words = " ".join((row.command, *(row.args or ())))
+    texts = [words]
+    for script in code:
+        # The model edits those of the project.
+        real_script = resolve_links(script)
+        if script.name in words and not is_below_any(
+            real_script, map(resolve_links, (workspace.root, workspace.directory))
+        ):
+            with suppress(OSError):
+                texts.append(read_start(script, _SCRIPT_BYTES).decode(errors="replace"))
+    names = {name: None for text in texts for name in re.findall(_LOG_NAME, text)}
+    with suppress(OSError), os.scandir(claude) as entries:
+        names |= {each.name: None for each in entries if re.search(r"^logs$|\.log$", each.name)}
+    for name in dict.fromkeys("logs" if each.startswith("logs/") else each for each in names):
+        # No link leads from there to something else.
+        if ".." not in name and resolve_links(claude / name) == real_folder / name:
+            yield claude / name
 
 
 async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:

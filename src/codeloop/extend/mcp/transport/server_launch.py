@@ -66,7 +66,7 @@ def make_user_launch(
     project is trusted. Raises CodeloopError.
     """
     project_folders = (project.directory, project.root)
-    config = _add_file_variables(config, project, is_users=True)
+    file_variables = _read_file_variables(config, project, is_users=True)
     folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
         create_private_folder(own_folder)
@@ -81,10 +81,12 @@ def make_user_launch(
             else _resolve_word(word, project.directory)
             for word in words
         ]
-    variables = make_program_environment(environment, config.environment, project_folders)
+    configured = {**file_variables, **config.environment}
+    variables = make_program_environment(environment, configured, project_folders)
     program = _find_program(words[0], folder, variables)
     profile = ProgramProfile(own_folder, network="on")
-    return _make_launch((program, *words[1:]), folder, variables, config, project, profile)
+    command = program, *words[1:]
+    return _make_launch(command, folder, variables, configured, config, project, profile)
 
 
 def make_project_launch(
@@ -99,13 +101,15 @@ def make_project_launch(
     It loads files that the model edits, so in a sandbox it reaches what commands reach,
     whatever its definition says.
     """
-    config = _add_file_variables(config, project, is_users=False)
+    file_variables = _read_file_variables(config, project, is_users=False)
     folder = _find_folder(config, project.directory) or project.directory
-    variables = make_program_environment(environment, config.environment)
+    configured = {**file_variables, **config.environment}
+    variables = make_program_environment(environment, configured)
     program = _find_program(config.command[0], folder, variables)
     commands = project.sandbox
     profile = ProgramProfile(own_folder, network=commands.network, hosts=tuple(commands.hosts))
-    made = _make_launch((program, *config.command[1:]), folder, variables, config, project, profile)
+    command = program, *config.command[1:]
+    made = _make_launch(command, folder, variables, configured, config, project, profile)
     if made.profile is None:
         return made
     return ServerLaunch(
@@ -117,12 +121,13 @@ def _make_launch(
     words: tuple[str, ...],
     folder: Path,
     environment: Mapping[str, str],
+    configured: Mapping[str, str],
     config: LocalDefinition,
     project: ServerProject,
     profile: ProgramProfile,
 ) -> ServerLaunch:
-    """Return a launch. `profile`: that of the sandbox,
-    before what the command and the definition add.
+    """Return a launch. `configured`: the variables of the definition and of its `envFile`;
+    `profile`: that of the sandbox, before what the command and the definition add.
     """
     if (
         project.directory in folder.parents
@@ -135,11 +140,12 @@ def _make_launch(
     home = Path(environment.get("HOME") or "/nonexistent")
     # No shell expands these, though READMEs write them.
     words = (words[0], *(_expand_word(each, home) for each in words[1:]))
-    configured = {name: _expand_word(each, home) for name, each in config.environment.items()}
-    environment = {**environment, **configured}
+    expanded = {name: _expand_word(each, home) for name, each in configured.items()}
+    environment = {**environment, **expanded}
     named = find_named_paths(
         words,
-        configured.values(),
+        # The user has agreed to these alone: a file of variables may change at any time.
+        [expanded[name] for name in config.environment],
         home,
         folder=folder,
         roots=(project.directory, project.root),
@@ -149,35 +155,34 @@ def _make_launch(
         config.effective_sandbox,
         project.root,
     )
-    launch = Launch(words, folder, environment, named_variables=frozenset(config.environment))
+    launch = Launch(words, folder, environment, named_variables=frozenset(configured))
     return ServerLaunch(launch, sandbox_profile, named)
 
 
-def _add_file_variables(
+def _read_file_variables(
     config: LocalDefinition, project: ServerProject, *, is_users: bool
-) -> LocalDefinition:
-    """Return a definition with the variables of its `envFile`; those of the entry itself count
-    more. Raises CodeloopError if the file can't be read.
+) -> dict[str, str]:
+    """Return the variables of a definition's `envFile`.
+    Raises CodeloopError if the file can't be read.
     """
     if not config.env_file:
-        return config
+        return {}
     file = project.directory / expand_user_path(config.env_file)
     is_inside = _is_inside(file, (project.directory, project.root))
     # A user's server takes nothing of a project that is not trusted;
     # a project's takes no file of the user's.
     if is_users and is_inside and not project.is_trusted:
-        return config
+        return {}
     if not is_users and not is_inside:
         raise CodeloopError(f"its envFile {file} is not in the project")
     try:
         text = read_start(file, MCP_FILE.value).decode(errors="replace")
     except OSError as error:
         raise CodeloopError(f"its envFile {file} can't be read: {error.strerror}") from error
-    variables = {
+    return {
         match[1]: match[2].strip().strip("\"'")
         for match in re.finditer(_ASSIGNMENT, text, re.MULTILINE)
     }
-    return replace(config, environment={**variables, **config.environment})
 
 
 def _expand_word(word: str, home: Path) -> str:

@@ -1,6 +1,7 @@
 """What the sandbox of a local server may do, and what it has refused to the server."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -68,7 +69,10 @@ def explain_server_refusals(
     """
     if not mentions_failure(text):
         return ""
-    refusals = find_server_refusals(definition, dependencies, text)
+    refusals: list[HelperRefusal] = []
+    # What it says is worth more than why: this must not turn an answer into an error.
+    with suppress(OSError):
+        refusals = find_server_refusals(definition, dependencies, text)
     if not refusals:
         return ""
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")

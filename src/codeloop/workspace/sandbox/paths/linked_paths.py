@@ -1,7 +1,9 @@
 """Resolves the links in paths, and compares paths with folders. Reads the disk."""
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 # The most steps from folder to folder in resolving one path: links may form a circle.
@@ -16,6 +18,21 @@ def resolve_links(path: Path) -> Path:
 def exists(path: Path) -> bool:
     """Return whether a path, with its links followed, leads to something."""
     return os.access(path, os.F_OK)
+
+
+def find_kind(path: Path) -> int:
+    """Return the bits of a mode that tell what a path leads to (`stat.S_IFMT`), links followed;
+    0: nothing, or we may not look. `Path.is_dir` and the like raise an error for the latter.
+    """
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except (OSError, ValueError):
+        return 0
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path, with its links followed, leads to a folder that we see."""
+    return find_kind(path) == stat.S_IFDIR
 
 
 def keep_outermost(paths: Iterable[Path]) -> list[Path]:
@@ -70,7 +87,9 @@ class LinkTracer:
                 break
             part = remaining_parts.pop(0)
             step = folder.parent if part == ".." else folder / part
-            target = str(step.readlink()) if step.is_symlink() else ""
+            target = ""
+            with suppress(OSError):
+                target = str(step.readlink())
             if not target:
                 folder = step
                 continue
