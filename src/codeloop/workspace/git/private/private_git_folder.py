@@ -236,10 +236,7 @@ class PrivateGitFolder:
             lines += list_alternates(self.real / unit.path / "objects")
         text = os.fsencode("".join(f"{line}\n" for line in lines))
         with suppress(OSError):
-            if (
-                private.read_stamp(alternates) is not None
-                and private.read(alternates, _CONFIG_BYTES)[0] == text
-            ):
+            if private.read(alternates, _CONFIG_BYTES)[0] == text:
                 return
         private.write(alternates, text)
 
