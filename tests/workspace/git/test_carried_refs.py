@@ -133,3 +133,17 @@ def test_what_a_command_is_about_to_write_counts_as_its_change(tmp_path: Path) -
     assert write_private_refs(top, "", current, real) == {"refs/heads/main": users}
     assert [*(tmp_path / "private/refs/heads").iterdir()] == []
     top.close()
+
+
+@pytest.mark.parametrize("name", ["../../out/sub/x", "heads/../../../out/sub/x", "./x", "/x"])
+def test_no_name_in_a_private_git_folder_leads_out_of_it(tmp_path: Path, name: str) -> None:
+    commit = "a" * 40
+    top = open_private(tmp_path / "private", commit)
+    (tmp_path / "private/packed-refs").write_text(f"{commit} refs/{name}\n")
+    current = read_refs(top, "")
+    assert current.refs == {}
+    with pytest.raises(OSError, match="not a path below"):
+        top.make_folder(f"refs/{name}")
+    write_private_refs(top, "", current, ReadRefs({}, {}, {}, None))
+    assert [path.name for path in tmp_path.iterdir()] == ["private"]
+    top.close()

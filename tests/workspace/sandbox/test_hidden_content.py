@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.config import SandboxConfig
-from codeloop.workspace.process.shells import CommandResult, ShellCommand
+from codeloop.workspace.git.private.private_git_folder import PrivateGitFolder
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shells
 from codeloop.workspace.sandbox.policy import SandboxGrants
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_git_folders import git
 
@@ -177,6 +179,73 @@ async def test_no_merge_makes_a_hidden_content_of_what_commands_see(repo: Attack
     assert merged.code == 0, merged.output
     assert git(repo.root, "show", "HEAD:b.txt") == "of the user"
     assert git(repo.root, "show", "HEAD:secret.txt") == SECRETS[1]
+
+
+@pytest.mark.parametrize("form", ["", "--index-version 4", "--split-index"])
+async def test_a_conflict_in_a_hidden_file_stops_no_command(repo: Attacked, form: str) -> None:
+    root = repo.root
+    git(root, "update-index", *form.split())
+    git(root, "merge", "-q", "side", code=1)
+    assert git(root, "ls-files", "-u").count("secret.txt") == 3
+    for line in ("git status", "echo 1 > new.txt; git add new.txt", "git merge --abort; true"):
+        result = await run(repo, line, "secret.txt")
+        assert result.code == 0, (line, result)
+        assert not any("can't be marked" in text for text in result.warnings), result
+    assert (await run(repo, "git log --format=%s -1", "secret.txt")).output == "2\n"
+
+
+async def test_a_command_makes_and_ends_a_conflict_in_a_hidden_file(repo: Attacked) -> None:
+    contents = git(repo.root, "rev-parse", "HEAD~1:secret.txt", "side:secret.txt").split()
+    rows = "".join(
+        f"100644 {content} {stage}\\tsecret.txt\\n"
+        for stage, content in zip("123", (contents[0], *contents), strict=True)
+    )
+    line = f"printf '0 {'0' * 40}\\tsecret.txt\\n{rows}' | git update-index --index-info"
+    assert (await run(repo, line, "secret.txt")).code == 0
+    assert git(repo.root, "ls-files", "-u").count("secret.txt") == 3
+    result = await run(repo, "git ls-files -u; echo 1 > new.txt; git add new.txt", "secret.txt")
+    assert (result.code, result.output.count("secret.txt")) == (0, 3), result
+    assert (await run(repo, "git reset -q", "secret.txt")).code == 0
+    result = await run(repo, "git status --porcelain -uno", "secret.txt")
+    assert (result.code, result.output) == (0, ""), result
+    assert "\nS " not in git(repo.root, "ls-files", "-v")
+
+
+async def test_an_index_that_git_does_not_read_stops_no_command(repo: Attacked) -> None:
+    # The other file of a split index is not the one that it names, say.
+    git(repo.root, "update-index", "--split-index")
+    for path in (repo.root / ".git").glob("sharedindex.*"):
+        path.rename(path.with_suffix(f".{'a' * 40}"))
+    result = await run(repo, "echo works", "secret.txt")
+    assert result.output == "works\n"
+    assert any("can't be marked" in text for text in result.warnings), result
+
+
+async def test_what_an_ended_program_left_of_an_index_is_carried_without_marks(
+    repo: Attacked,
+) -> None:
+    root, real = repo.root, repo.root / ".git"
+    git(root, "checkout", "-q", "HEAD", "--", ".")
+    place = repo.place.private_folder / "90/git/left"
+    place.mkdir(parents=True)
+    left = PrivateGitFolder(real, place, (root,), (root / "secret.txt",))
+    left.synchronise(is_idle=True)
+    (left.private / "real").mkdir()
+    (left.private / "real/objects").symlink_to(real / "objects")
+    write(root, "new.txt", "new")
+    own = (f"--git-dir={left.private}", f"--work-tree={root}")
+    assert "S secret.txt" in git(root, *own, "ls-files", "-v")
+    git(root, *own, "add", "new.txt")
+    later = Shells()
+    later.sandboxes = Sandboxes(later.launcher, (repo.backend,))
+    try:
+        assert (await run(repo._replace(shells=later), "true")).code == 0
+    finally:
+        await later.close()
+    assert not place.exists()
+    marks = git(root, "ls-files", "-v")
+    assert "H new.txt" in marks
+    assert "H secret.txt" in marks
 
 
 async def test_hidden_files_of_linked_work_trees_and_sha256(it: Attacked, tmp_path: Path) -> None:

@@ -31,8 +31,6 @@ GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
 # Between two looks at what commands that run have changed.
 _WATCH_SECONDS = 2.0
-OBJECTS_NAME = "git-objects"
-"""The folder in a private folder that holds objects without those of hidden files."""
 _Key = tuple[Path, Path, tuple[str, ...], tuple[Path, ...]]
 """The real folder, the private folder of this process, the paths that commands may change here
 alone, and the tracked files that they may not read.
@@ -165,13 +163,8 @@ class GitFolders:
             parts = "\0".join((str(top), *granted, *map(str, hidden)))
             name = hashlib.blake2b(os.fsencode(parts), digest_size=8).hexdigest()
             create_private_folder(folder / name)
-            private = PrivateGitFolder(top, folder / name, roots)
+            private = PrivateGitFolder(top, folder / name, roots, hidden)
             private.granted = granted
-            if hidden:
-                from codeloop.workspace.git.private.hidden_content import HiddenContent
-
-                place = folder.with_name(OBJECTS_NAME)
-                private.content = HiddenContent(top, place, hidden)
             self._folders[key] = private
 
     async def _find_hidden(self, top: Path, policy: SandboxPolicy) -> tuple[Path, ...]:
@@ -221,7 +214,8 @@ def _recover_changes(folder: Path) -> list[str]:
         base = load_base(place / BASE_NAME)
         with suppress(OSError):
             if base is not None and is_supported(base.real):
-                notes += PrivateGitFolder(base.real, place, base.roots).synchronise(is_idle=True)
+                earlier = PrivateGitFolder(base.real, place, base.roots, base.hidden)
+                notes += earlier.synchronise(is_idle=True)
         # A later process of the work tree makes its own.
         remove_private_folder(place)
     return notes

@@ -19,13 +19,17 @@ class Base:
     """`files`: by path below the git folder; `refs`: the references of each git folder in it,
     by its path.
 
-    `real`: the real folder; `roots`: the folders that commands write.
+    `real`: the real folder; `roots`: the folders that commands write; `hidden`: the tracked files
+    that they may not read.
     Commands can't reach the file it is stored in.
     """
 
-    def __init__(self, file: Path, real: Path, roots: tuple[Path, ...]) -> None:
+    def __init__(
+        self, file: Path, real: Path, roots: tuple[Path, ...], hidden: tuple[Path, ...]
+    ) -> None:
         self.real = real
         self.roots = roots
+        self.hidden = hidden
         self.files: dict[str, Stamps] = {}
         self.refs: dict[str, Refs] = {}
         self._file = file
@@ -52,7 +56,8 @@ class Base:
     def save(self) -> None:
         """Store it, if it has changed. Raises OSError."""
         # ASCII with escapes: a name may have bytes that are not UTF-8.
-        text = json.dumps([str(self.real), list(map(str, self.roots)), self.files, self.refs])
+        folders = [list(map(str, paths)) for paths in (self.roots, self.hidden)]
+        text = json.dumps([str(self.real), *folders, self.files, self.refs])
         if text != self._saved:
             write_atomically(self._file, text.encode())
             self._saved = text
@@ -61,8 +66,10 @@ class Base:
 def load_base(file: Path) -> Base | None:
     """Read a stored base; None: there is none, or it can't be read."""
     try:
-        real, roots, files, refs = json.loads(read_bounded(file, _MAX_BYTES))
-        base = Base(file, Path(real), tuple(map(Path, roots)))
+        # An earlier version stored no hidden files.
+        real, roots, *hidden, files, refs = json.loads(read_bounded(file, _MAX_BYTES))
+        paths = (Path(path) for part in hidden for path in part)
+        base = Base(file, Path(real), tuple(map(Path, roots)), tuple(paths))
         for path, (real_stamp, private_stamp) in files.items():
             base.put(path, _make_stamp(real_stamp), _make_stamp(private_stamp))
         base.refs = refs

@@ -87,7 +87,7 @@ class Carrier:
             # Under git's own lock: a command that runs may have read the earlier one,
             # and be about to replace it.
             new = self.private.write(
-                path, mark(data), like=status, expected=private, is_locked=True
+                path, self._mark(path, mark, data), like=status, expected=private, is_locked=True
             )
             self.base.put(path, make_stamp(status), new)
 
@@ -136,7 +136,7 @@ class Carrier:
         else:
             stamp = expected
         own = make_stamp(status)
-        if (marked := how.mark(data)) != data:
+        if (marked := self._mark(path, how.mark, data)) != data:
             with suppress(FileExistsError, FileChangedError):
                 own = self.private.write(path, marked, like=status, expected=own, is_locked=True)
         self.base.put(path, stamp, own)
@@ -153,6 +153,19 @@ class Carrier:
         if how.is_kept and path.endswith("HEAD") and before not in {b"", carried}:
             self.notes.append(f"HEAD went from {_name_head(before)} to {_name_head(carried)}")
         return True
+
+    def _mark(self, path: str, mark: Callable[[bytes], bytes], data: bytes) -> bytes:
+        """Return what of the real file stands in the private one: all of it, if it can't be marked.
+        Commands go on without.
+        """
+        try:
+            return mark(data)
+        except OSError as error:
+            self.notes.append(
+                f"git in the sandbox takes hidden files for changed or deleted: {self.real.path / path}"
+                f" can't be marked ({error.strerror or error}): do not add them"
+            )
+            return data
 
     def _are_equal(self, path: str) -> bool:
         try:

@@ -15,15 +15,18 @@ from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.shown_objects import ShownObjects
 from codeloop.workspace.git.private.units import Unit, list_watched
 
+OBJECTS_NAME = "git-objects"
+"""The folder in a private folder that holds objects without those of hidden files."""
+
 
 class HiddenContent:
     """The hidden files of the work trees of a real git folder, and its objects without their
-    contents, in `folder`, which is ours.
+    contents. `place`: our folder for it, above which they are.
     """
 
-    def __init__(self, real: Path, folder: Path, hidden: Sequence[Path]) -> None:
+    def __init__(self, real: Path, place: Path, hidden: Sequence[Path]) -> None:
         self._real = real
-        self._folder = folder
+        self._folder = place.parent.with_name(OBJECTS_NAME)
         self._hidden = hidden
         self._files: dict[str, HiddenFiles] = {}
         self._objects: dict[str, ShownObjects] = {}

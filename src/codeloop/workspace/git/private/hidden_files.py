@@ -53,7 +53,7 @@ class HiddenFiles(NamedTuple):
 
     def _read_entries(self, data: bytes) -> tuple[set[bytes], set[bytes]]:
         """Return the hidden files that an index names, and all files that git does not compare
-        with it; nothing of what is not an index.
+        with it; nothing of what is not an index. Git marks none that are in conflict.
         """
         try:
             content = read_index(data)
@@ -63,10 +63,10 @@ class HiddenFiles(NamedTuple):
             # The other file has the rest.
             with self._open_index(data) as (git, variables):
                 rows = git.run(("ls-files", "-v", "-z"), variables=variables).split(b"\0")
-            paths = [row[2:] for row in rows]
+            paths = [row[2:] for row in rows if row[:1] not in b"Mm"]
             marked = {row[2:] for row in rows if row[:1] == b"S" or row[:1].islower()}
         else:
-            paths, marked = content.paths, set(content.hidden)
+            paths, marked = set(content.paths) - content.unmerged, set(content.hidden)
         names = tuple(map(os.fsencode, self.names))
         folders = tuple(name + b"/" for name in names)
         return {path for path in paths if path in names or path.startswith(folders)}, marked

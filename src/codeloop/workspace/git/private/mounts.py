@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.small_files import read_start_or_empty
 from codeloop.workspace.git.private.names import (
     POINTER_FILES,
     SHARED_INDEX_PREFIX,
@@ -19,6 +20,7 @@ from codeloop.workspace.git.private.units import is_below, list_foreign_modules,
 
 SHOWN_FOLDER = "real"
 """The folder in a private git folder where the real objects are mounted."""
+_ALTERNATES_BYTES = 256 * 1024
 _SHARED_STORES = ("objects", "lfs")
 _OWN_ENTRIES = frozenset({
     *("HEAD", "index", "packed-refs", "refs", "objects", "lfs", "logs", "worktrees", "modules", "shallow", "info"),
@@ -119,3 +121,11 @@ def _make_point(private: OpenFolder, path: str, *, is_folder: bool) -> None:
         private.make_folder(path)
     elif private.read_stamp(path) is None:
         private.write(path, b"")
+
+
+def list_alternates(objects: Path) -> list[str]:
+    """Return the further folders from which a real one takes objects, as absolute paths."""
+    lines = os.fsdecode(
+        read_start_or_empty(objects / "info/alternates", _ALTERNATES_BYTES)
+    ).splitlines()
+    return [os.path.normpath(objects / line) for line in lines if line and not line.startswith("#")]

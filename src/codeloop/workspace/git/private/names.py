@@ -13,19 +13,21 @@ from codeloop.workspace.git.planted.layout import EXECUTED_LINES, MAX_LINES_BYTE
 
 _HASH = rb"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 HASH = _HASH
-REF_NAME = rb"refs/[^\0-\x20\x7f~^:?*\[\\]+"
-"""The coarse form of the name of a reference; git itself checks the rest of its rules."""
+REF_NAME = rb"refs(?:/[^\0-\x20\x7f~^:?*\[\\/.][^\0-\x20\x7f~^:?*\[\\/]*)+"
+"""The coarse form of the name of a reference; git itself checks the rest of its rules. No part of
+it leads upwards.
+"""
 LOG_LINES = (
     rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*"
 )
-_HEAD = rb"(?:ref: refs/[^\0-\x20\x7f~^:?*\[\\]+|" + _HASH + rb")\n?"
+_HEAD = rb"(?:ref: " + REF_NAME + rb"|" + _HASH + rb")\n?"
 _HASHES = rb"(?:" + _HASH + rb"\n)+"
 _STATE_BYTES = MAX_LINES_BYTES
 _INDEX_BYTES = 1024 * 1024 * 1024
 LOG_BYTES = 64 * 1024 * 1024
 # An entry of an index before its hash; after that come two bytes of flags and the path.
 _STAT_BYTES = 40
-_EXTENDED_FLAG, _LENGTH_BITS = 0x4000, 0xFFF
+_EXTENDED_FLAG, _STAGE_BITS, _LENGTH_BITS = 0x4000, 0x3000, 0xFFF
 # Files that git does not look at: in the first two bytes of flags,
 # and in the first of two further ones.
 _ASSUMED_FLAG, _SKIPPED_FLAG = 0x8000, 0x40
@@ -124,13 +126,14 @@ def find_carried_file(name: str) -> CarriedFile:
 class IndexContent(NamedTuple):
     """What is read of an index.
 
-    `hidden`: the paths whose files git does not compare with it;
+    `hidden`: the paths whose files git does not compare with it; `unmerged`: those in conflict;
     `is_split`: a part of it is in another file.
     """
 
     paths: list[bytes]
     hidden: list[bytes]
     is_split: bool
+    unmerged: frozenset[bytes] = frozenset()
 
 
 def read_index(data: bytes) -> IndexContent:
@@ -150,7 +153,7 @@ def read_index(data: bytes) -> IndexContent:
 
 
 def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> IndexContent:
-    paths, hidden, is_split = list[bytes](), list[bytes](), False
+    paths, hidden, unmerged, is_split = list[bytes](), list[bytes](), set[bytes](), False
     offset, path = 12, b""
     fixed = _STAT_BYTES + hash_bytes
     last = len(data) - hash_bytes
@@ -179,6 +182,8 @@ def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> Index
         paths.append(path)
         if is_hidden:
             hidden.append(path)
+        if flags & _STAGE_BITS:
+            unmerged.add(path)
     while offset + 8 <= last:
         # Extensions: a name of letters and a length.
         if not data[offset : offset + 4].isalnum():
@@ -187,7 +192,7 @@ def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> Index
         offset += 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
     if offset != last:
         raise ValueError("a broken index")
-    return IndexContent(paths, hidden, is_split)
+    return IndexContent(paths, hidden, is_split, frozenset(unmerged))
 
 
 def describe_hiding(data: bytes, before: bytes) -> str:

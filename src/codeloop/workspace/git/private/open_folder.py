@@ -18,6 +18,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_NAMES = frozenset({"", ".", ".."})
 _CHUNK_BYTES = 1024 * 1024
 
 
@@ -182,9 +183,11 @@ class OpenFolder:
     def open_parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str]]:
         """Open the folder of a path, step by step; yields its descriptor and the path's last name.
 
-        `make`: missing folders are made.
+        `make`: missing folders are made. A path that leads upwards is refused.
         """
         *above, name = path.split("/")
+        if not _NO_NAMES.isdisjoint((*above, name)):
+            raise OSError(0, "not a path below the folder", path)
         fd, steps = self.fd, list[int]()
         try:
             for step in above:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.small_files import create_private_folder, read_start_or_empty
+from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
@@ -23,6 +23,7 @@ from codeloop.workspace.git.private.logs import LogCarrier
 from codeloop.workspace.git.private.mounts import (
     SHOWN_FOLDER,
     Mount,
+    list_alternates,
     list_granted_files,
     list_mounts,
 )
@@ -76,19 +77,22 @@ _MISLEADING_FILES = (
 class PrivateGitFolder:
     """A real git folder, with those in it (work trees, submodules), and the private one for it.
 
-    `place`: our folder for it. Methods raise OSError. Several threads may call them.
+    `place`: our folder for it; `hidden`: the tracked files that commands may not read.
+    Methods raise OSError. Several threads may call them.
     """
 
-    def __init__(self, real: Path, place: Path, roots: tuple[Path, ...]) -> None:
+    def __init__(
+        self, real: Path, place: Path, roots: tuple[Path, ...], hidden: tuple[Path, ...] = ()
+    ) -> None:
         self.real = real
         self.private = place / "git"
         self._place = place
         base_file = place / BASE_NAME
         base = load_base(base_file)
-        self._base = (
-            base if base is not None and base.real == real else Base(base_file, real, roots)
-        )
-        self._base.roots = roots
+        if base is None or base.real != real:
+            base = Base(base_file, real, roots, hidden)
+        base.roots, base.hidden = roots, hidden
+        self._base = base
         self._linked_trees = LinkedTrees(real, self._base, place / "own")
         self._lock = threading.Lock()
         self._states: PathStates | None = None
@@ -99,7 +103,7 @@ class PrivateGitFolder:
         self.granted: tuple[str, ...] = ()
         """Paths below it that commands may change here, although others may not."""
         # What keeps tracked files from commands, if they may not read some.
-        self.content: HiddenContent | None = None
+        self.content = _make_content(real, place, hidden) if hidden else None
 
     @property
     def is_unchanged(self) -> bool:
@@ -229,13 +233,10 @@ class PrivateGitFolder:
         alternates = f"{unit.path}objects/info/alternates"
         lines = [f"../{SHOWN_FOLDER}/objects"]
         if self.content is None or self.content.find_objects(unit.path) is None:
-            lines += _list_alternates(self.real / unit.path / "objects")
+            lines += list_alternates(self.real / unit.path / "objects")
         text = os.fsencode("".join(f"{line}\n" for line in lines))
         with suppress(OSError):
-            if (
-                private.read_stamp(alternates) is not None
-                and private.read(alternates, _CONFIG_BYTES)[0] == text
-            ):
+            if private.read(alternates, _CONFIG_BYTES)[0] == text:
                 return
         private.write(alternates, text)
 
@@ -391,6 +392,12 @@ class PrivateGitFolder:
         return OwnGit(self.real / unit.path, self._place / "own")
 
 
+def _make_content(real: Path, place: Path, hidden: tuple[Path, ...]) -> "HiddenContent":
+    from codeloop.workspace.git.private.hidden_content import HiddenContent
+
+    return HiddenContent(real, place, hidden)
+
+
 def _find_main(unit: Unit) -> Unit:
     """Return the git folder that has the objects of another one, or of itself."""
     if unit.is_main:
@@ -404,11 +411,3 @@ def remove_private_folder(place: Path) -> None:
     # a command that deleted all.
     (place / BASE_NAME).unlink(missing_ok=True)
     remove_tree(place)
-
-
-def _list_alternates(objects: Path) -> list[str]:
-    """Return the further folders from which a real one takes objects, as absolute paths."""
-    lines = os.fsdecode(
-        read_start_or_empty(objects / "info/alternates", _CONFIG_BYTES)
-    ).splitlines()
-    return [os.path.normpath(objects / line) for line in lines if line and not line.startswith("#")]
