@@ -36,7 +36,7 @@ from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import (
     ProfilePolicyMaker,
@@ -117,7 +117,6 @@ class ProgramSandboxes:
         self._launcher = ProcessLauncher()
         self._sandboxes_by_folder: dict[Path, Sandboxes] = {}
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
-        self._policies: dict[ProgramProfile, SandboxPolicy] = {}
         self._launches: dict[Path, tuple[Launch, ProgramProfile]] = {}
         """The last launch in each sandbox of its own, by the program's folder."""
 
@@ -229,7 +228,7 @@ class ProgramSandboxes:
         refusals = find_refusals(
             text,
             Refused(
-                policy=self._find_policy(profile),
+                policy=self._find_policy_maker(profile).last_policy,
                 home=Path(environment.get("HOME") or "/nonexistent"),
                 directory=Path(launch.directory),
                 environment=launch.environment,
@@ -263,7 +262,7 @@ class ProgramSandboxes:
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
         """Return what only a program that runs in its own sandbox sees; None: there is none."""
         sandboxes = self._sandboxes_by_folder.get(profile.data_folder)
-        policy = self._find_policy(profile)
+        policy = self._find_policy_maker(profile).last_policy
         sandbox = sandboxes.find_sandbox(policy) if sandboxes is not None else None
         if sandboxes is None or sandbox is None:
             return None
@@ -327,7 +326,6 @@ class ProgramSandboxes:
         )
         limits = add_limits(workspace, confinement.rules or workspace.rules or NO_RULES)
         policy = self._find_policy_maker(profile).make_policy(limits)
-        self._policies[profile] = policy
         if Path(os.path.realpath(workspace.root)) in policy.writable:
             await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
         async with sandboxes.hold_sandbox(policy) as sandbox:
@@ -391,14 +389,6 @@ class ProgramSandboxes:
             policy_maker = ProfilePolicyMaker(profile, policy_input, self._workspace.sandbox)
             self._policy_makers[profile] = policy_maker
         return policy_maker
-
-    def _find_policy(self, profile: ProgramProfile) -> SandboxPolicy:
-        """Return the policy that a program was last started with, or would be now."""
-        policy = self._policies.get(profile)
-        if policy is None:
-            limits = add_limits(self._workspace, self._workspace.rules or NO_RULES)
-            policy = self._find_policy_maker(profile).make_policy(limits)
-        return policy
 
     @property
     def is_busy(self) -> bool:
