@@ -125,3 +125,36 @@ def test_allow_changes_the_entry_where_it_stands_and_needs_no_further_consent(
     assert desk.run("mcp", "allow", "s").returncode == 2
     assert desk.run("mcp", "allow", "other", "--off").returncode == 2
     assert "without a sandbox" in desk.run("mcp", "allow", "s", "--off").stdout
+
+
+LOCAL = {"type": "local", "command": ["python3", "s.py"]}
+
+
+@pytest.mark.parametrize(
+    ("place", "config", "said"),
+    [
+        ("variable", {"mcp": {"s": LOCAL}}, "CODELOOP_CONFIG_CONTENT"),
+        (
+            "file",
+            {"mcpServers": [{"name": "s", "command": "python3", "args": ["s.py"]}]},
+            "by hand",
+        ),
+        ("file", {"mcp": {"s": {"type": "remote", "url": "http://127.0.0.1:9/mcp"}}}, "remote"),
+        ("file", {"mcpServers": {"s": {"url": "http://127.0.0.1:9/mcp"}}}, "remote"),
+    ],
+)
+def test_allow_says_what_it_cant_change(
+    place: str, config: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    desk = desk_of(tmp_path)
+    if place == "variable":
+        desk.environment["CODELOOP_CONFIG_CONTENT"] = json.dumps(config)
+    else:
+        desk.configure(share="disabled", **config)
+    file = desk.home / "config" / "codeloop.json"
+    before = file.read_text()
+    refused = desk.run("mcp", "allow", "s", "--off")
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert file.read_text() == before

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.wire import JSON
 
@@ -20,6 +21,11 @@ OMITTED_KEYWORDS = frozenset(
 # What services accept as the name of a property; Anthropic refuses the request for another.
 _MAX_KEY_CHARS = 64
 _SERVICE_KEY = r"[a-zA-Z0-9_.-]{1,64}"
+# The keywords whose keys are names, and whose values are schemas; those that hold no schemas.
+_SCHEMA_MAPS = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
+_DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples", "example"})
 
 UNSENT_KEY = "unsent"
 """The key of a parameter's schema that says that models are not told of the parameter;
@@ -171,34 +177,98 @@ def name_properties(schema: JSON) -> dict[str, str]:
     return names
 
 
-def _list_property_keys(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for each in cast("list[Any]", value):
-            yield from _list_property_keys(each)
-    elif isinstance(value, dict):
-        node = cast("JSON", value)
-        if isinstance(node.get("properties"), dict):
-            yield from node["properties"]
-        for each in node.values():
+def _list_property_keys(schema: Any) -> Iterator[str]:
+    for key, inner in _list_keywords(schema):
+        if key == "properties" and is_object(inner):
+            yield from inner
+        for each in inner.values() if key in _SCHEMA_MAPS and is_object(inner) else (inner,):
             yield from _list_property_keys(each)
 
 
-def rename_properties(value: Any, names: dict[str, str]) -> Any:
-    """Return a schema, or the arguments of a call, whose properties have these names instead."""
+def _list_keywords(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the keywords of a schema, or of each in a list, that may hold schemas."""
+    for each in schema if is_list(schema) else (schema,):
+        if is_object(each):
+            yield from ((key, inner) for key, inner in each.items() if key not in _DATA_KEYWORDS)
+
+
+def rename_properties(schema: Any, names: dict[str, str]) -> Any:
+    """Return a schema whose properties have these names instead."""
     if not names:
-        return value
-    if isinstance(value, list):
-        return [rename_properties(each, names) for each in cast("list[Any]", value)]
-    if not isinstance(value, dict):
-        return value
+        return schema
+    if is_list(schema):
+        return [rename_properties(each, names) for each in schema]
+    if not is_object(schema):
+        return schema
     renamed: JSON = {}
-    for key, each in cast("JSON", value).items():
-        if key == "required" and isinstance(each, list):
-            required = cast("list[Any]", each)
-            renamed[key] = [names.get(str(name), name) for name in required]
+    for key, inner in schema.items():
+        if key in _SCHEMA_MAPS and is_object(inner):
+            of_map = names if key in {"properties", "dependentSchemas"} else {}
+            renamed[key] = {
+                of_map.get(name, name): rename_properties(each, names)
+                for name, each in inner.items()
+            }
+        elif key == "required" and is_list(inner):
+            renamed[key] = [names.get(str(name), name) for name in inner]
         else:
-            renamed[names.get(key, key)] = rename_properties(each, names)
+            renamed[key] = inner if key in _DATA_KEYWORDS else rename_properties(inner, names)
     return renamed
+
+
+def restore_properties(value: Any, schema: JSON, names: dict[str, str]) -> Any:
+    """Return the arguments of a call with the schema's own names of its properties, where it has
+    them: an object that may have any keys keeps them. `names`: the own names by those told.
+    """
+    return _restore(value, [schema], names, schema) if names else value
+
+
+def _restore(value: Any, schemas: list[Any], names: dict[str, str], root: JSON) -> Any:
+    applied = list(_list_applied(schemas, root))
+    if is_list(value):
+        inner = [each[key] for each in applied for key in ("items", "prefixItems") if key in each]
+        items = [each for found in inner for each in (found if is_list(found) else [found])]
+        return [_restore(item, items, names, root) for item in value]
+    if not is_object(value):
+        return value
+    maps = [each["properties"] for each in applied if is_object(each.get("properties"))]
+    patterns = [each.get("patternProperties") for each in applied]
+    others = [
+        *(each.get("additionalProperties") for each in applied),
+        *(inner for found in patterns if is_object(found) for inner in found.values()),
+    ]
+    restored: JSON = {}
+    for key, item in value.items():
+        own = names.get(key, key)
+        found = [properties[own] for properties in maps if own in properties]
+        restored[own if found else key] = _restore(item, found or others, names, root)
+    return restored
+
+
+def _list_applied(schemas: list[Any], root: JSON) -> Iterator[JSON]:
+    """Yield schemas, and those that they apply to the same value."""
+    seen: set[int] = set()
+    rest = list(schemas)
+    while rest:
+        schema = rest.pop()
+        if not is_object(schema) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        rest += [schema.get(key) for key in ("if", "then", "else")]
+        for key in ("allOf", "anyOf", "oneOf"):
+            rest += schema[key] if is_list(schema.get(key)) else []
+        if isinstance(schema.get("$ref"), str):
+            rest.append(_find_reference(schema["$ref"], root))
+
+
+def _find_reference(reference: str, root: JSON) -> Any:
+    """Return what a `$ref` within a schema leads to; None: nothing."""
+    found: Any = root
+    start, *parts = reference.split("/")
+    for part in parts:
+        name = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if is_object(found) else None
+    return found if start == "#" else None
 
 
 def _simplify_any_of(node: JSON) -> JSON:

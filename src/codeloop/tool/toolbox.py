@@ -21,7 +21,7 @@ from codeloop.tool.json_schema import (
     drop_unsent,
     format_signature,
     name_properties,
-    rename_properties,
+    restore_properties,
 )
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
@@ -252,8 +252,9 @@ def _prepare_external_call(tool: Tool, arguments: JSON, notes: list[str]) -> Pre
     from codeloop.tool.repair.typed_values import convert_texts
 
     # Models were told other names of the properties whose own a service refuses.
-    own_names = {told: own for own, told in name_properties(tool.schema or {}).items()}
-    converted = convert_texts(rename_properties(arguments, own_names), tool.schema)
+    schema = tool.schema or {}
+    own_names = {told: own for own, told in name_properties(schema).items()}
+    converted = convert_texts(restore_properties(arguments, schema, own_names), schema)
     return PreparedCall(tool, converted, converted, "; ".join(notes))
 
 

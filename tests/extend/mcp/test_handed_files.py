@@ -1,11 +1,13 @@
 """What a server writes where only it can look is read by everybody, at the path that is said."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.permission import Action
 from tests.extend.mcp.test_forms import tiny
 from tests.extend.mcp.world import World, world
 from tests.support.sandbox_support import has_sandbox
@@ -69,3 +71,22 @@ async def test_a_path_of_the_project_stays_as_it_is(tmp_path: Path) -> None:
     ) as it:
         said = f"{tmp_path}/d/x.txt and https://x.example/a.html and 3.5"
         assert (await it.call("act", say=said)).output == said
+
+
+class Rules:
+    """Rules that deny reading one file of the project."""
+
+    def list_denials(self, permission: str, /) -> tuple[str, ...]:
+        return ("private.txt",) if permission == "read" else ()
+
+    def judge(self, permission: str, patterns: Sequence[str], /) -> dict[str, Action]:
+        return {each: "deny" for each in patterns if each in self.list_denials(permission)}
+
+
+async def test_a_file_is_handed_over_where_rules_deny_a_path(tmp_path: Path) -> None:
+    entry = {"type": "local", "command": tiny(tmp_path / "c" / "s.py")}
+    async with world(tmp_path, {"p": entry}, sandbox=SandboxConfig()) as it:
+        it.ctx.workspace.rules = Rules()
+        (it.ctx.workspace.root / "private.txt").write_text("own")
+        result = await it.call("act", write="/tmp/x.txt", text="handed over", say="/tmp/x.txt")
+        assert read_saved(it, result.output) == "handed over"

@@ -148,7 +148,21 @@ BODIES = {
         {"jsonrpc": "2.0", "id": 1, "error": {"code": -32700, "message": "no"}},
     ),
 }
-UNTOUCHED = [b'{"error": "invalid_grant"}', b"/messages?id=1", b"", b"{", b'{"issuer": "x"}']
+LOG_LINES = [
+    b'{"level":30,"id":3,"msg":"listening"}',
+    b'{"level":50,"id":3,"msg":"no route","error":"ENOENT"}',
+    b'{"id":3,"method":"GET","url":"/x"}',
+    b'{"id":3}',
+    b'{"id":3,"level":30,"msg":"cut off',
+]
+UNTOUCHED = [
+    *LOG_LINES,
+    b'{"error": "invalid_grant"}',
+    b"/messages?id=1",
+    b"",
+    b"{",
+    b'{"issuer": "x"}',
+]
 
 
 @pytest.mark.parametrize(("body", "message"), BODIES.values(), ids=BODIES)
@@ -159,6 +173,15 @@ def test_messages_in_http_bodies_are_repaired(body: bytes, message: Any) -> None
 @pytest.mark.parametrize("body", UNTOUCHED)
 def test_other_http_bodies_stay_as_they_are(body: bytes) -> None:
     assert repair_body(body) == body
+
+
+@pytest.mark.parametrize("line", LOG_LINES)
+async def test_a_line_of_a_log_with_an_id_answers_no_request(tmp_path: Path, line: bytes) -> None:
+    async with world(tmp_path, {"p": plain(tmp_path, timeout=60_000)}) as it:
+        # The log's number is that of the request that waits.
+        logged = line.decode().replace('"id":3', '"id":ID')
+        answer = RESULT % '{"content": "one"}'
+        assert (await it.call("raw", line=f"{logged}\n{answer}")).output == "one"
 
 
 NAMES = ["uids[]", "$filter", "x/y", "with space", "n" * 70, "größe", "n" * 70 + "2", "x_y", "ok"]
@@ -190,3 +213,70 @@ async def test_names_of_properties_are_mapped_there_and_back(tmp_path: Path) -> 
         prepared = toolbox.prepare("p_odd", json.dumps({**given, "inner": [{"a_b": "x"}]}))
         expected = {name: number for number, name in enumerate(NAMES)}
         assert prepared.input == {**expected, "inner": [{"a b": "x"}]}
+
+
+OWN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "user id": {"type": "string"},
+        "data": {"type": "object"},
+        "any": {},
+        "row": {"$ref": "#/$defs/row"},
+        "kind": {"enum": ["user id"], "default": {"user id": 1}},
+        "map": {"additionalProperties": {"$ref": "#/$defs/row"}},
+        "either": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/row"}]},
+        "properties": {"type": "object", "properties": {"$ref": {"type": "string"}}},
+    },
+    "required": ["user id"],
+    "$defs": {
+        "row": {
+            "allOf": [{"properties": {"user id": {"type": "integer"}}}],
+            "properties": {"next": {"$ref": "#/$defs/row"}},
+        }
+    },
+}
+
+
+async def test_properties_are_renamed_where_the_schema_has_them_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    definition = plain(tmp_path)
+    (tmp_path / "traces" / "tools.json").write_text(
+        json.dumps([{"name": "odd", "inputSchema": OWN_SCHEMA}])
+    )
+    async with world(tmp_path, {"p": definition}) as it:
+        await it.server().connect()
+        it.table.__dict__.pop("cached_listings", None)
+        toolbox = it.toolbox
+        told = toolbox.tools_by_name["p_odd"].spec.parameters
+        assert set(told["properties"]) == (set(OWN_SCHEMA["properties"]) - {"user id"}) | {
+            "user_id"
+        }
+        assert told["required"] == ["user_id"]
+        properties = told["properties"]
+        assert properties["row"] == {"$ref": "#/$defs/row"}
+        assert properties["kind"] == {"enum": ["user id"], "default": {"user id": 1}}
+        assert list(properties["properties"]["properties"]) == ["ref"]
+        assert list(told["$defs"]["row"]["allOf"][0]["properties"]) == ["user_id"]
+        sent: dict[str, Any] = {
+            "data": {"user_id": 7, "ref": 1},
+            "any": [{"user_id": 7}],
+            "kind": {"user_id": 1},
+        }
+        given = {
+            **sent,
+            "user_id": "1",
+            "row": {"user_id": 2, "next": {"user_id": 3, "data": {"user_id": 4}}},
+            "map": {"user_id": {"user_id": 5}},
+            "either": {"user_id": 6},
+            "properties": {"ref": "x", "user_id": 8},
+        }
+        prepared = toolbox.prepare("p_odd", json.dumps(given))
+        assert prepared.input == {
+            **sent,
+            "user id": "1",
+            "row": {"user id": 2, "next": {"user id": 3, "data": {"user_id": 4}}},
+            "map": {"user_id": {"user id": 5}},
+            "either": {"user id": 6},
+            "properties": {"$ref": "x", "user_id": 8},
+        }

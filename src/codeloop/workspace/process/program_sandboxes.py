@@ -228,7 +228,7 @@ class ProgramSandboxes:
         refusals = find_refusals(
             text,
             Refused(
-                policy=self._find_policy_maker(profile).make_policy(),
+                policy=self._find_policy_maker(profile).last_policy,
                 home=Path(environment.get("HOME") or "/nonexistent"),
                 directory=Path(launch.directory),
                 environment=launch.environment,
@@ -260,7 +260,7 @@ class ProgramSandboxes:
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
         """Return what only a program that runs in its own sandbox sees; None: there is none."""
         sandboxes = self._sandboxes_by_folder.get(profile.data_folder)
-        policy = self._find_policy_maker(profile).make_policy()
+        policy = self._find_policy_maker(profile).last_policy
         sandbox = sandboxes.find_sandbox(policy) if sandboxes is not None else None
         if sandboxes is None or sandbox is None:
             return None

@@ -126,10 +126,16 @@ class ProfilePolicyMaker:
             for paths in (readable, [*readable, *named])
         )
         self._hides_project = profile.hides_project
+        self._last_policy: SandboxPolicy | None = None
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 
     def _leads_out(self, path: Path) -> bool:
         return leads_out_of_project(path, self._roots)
+
+    @property
+    def last_policy(self) -> SandboxPolicy:
+        """The policy that its program was last started with; before that, one without limits."""
+        return self._last_policy or self.make_policy()
 
     def make_policy(self, limits: SandboxGrants = NO_GRANTS) -> SandboxPolicy:
         """Return the policy. Reads the disk, outside of the project only after a change.
@@ -160,7 +166,7 @@ class ProfilePolicyMaker:
                 *project_paths,
             ]
             project_paths = []
-        return replace(
+        self._last_policy = replace(
             base,
             # The first writable path takes the place of the project's root.
             writable=tuple(dict.fromkeys((self._writable[0], *paths))),
@@ -173,6 +179,7 @@ class ProfilePolicyMaker:
             git_folders=tuple(path for path in base.git_folders if is_below_any(path, paths)),
             absent=tuple(path for path in base.absent if is_below_any(path, paths)),
         )
+        return self._last_policy
 
 
 class WritablePlace(NamedTuple):

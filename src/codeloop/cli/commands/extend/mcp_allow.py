@@ -17,11 +17,10 @@ from codeloop.config.files import read_text
 from codeloop.config.forms.allowances import Allowance, widen_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.transport.server_refusals import describe_access, forget_server_refusals
-from codeloop.kit.jsonc import parse_jsonc
+from codeloop.kit.jsonc import is_object, parse_jsonc
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
-from codeloop.schema.wire import JSON
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OPTIONS = (
@@ -69,7 +68,16 @@ def allow(name: str, **flags: Any) -> None:
     if name not in settings.config.mcp:
         names = ", ".join(map(escape_controls, settings.config.mcp)) or "none"
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. There are: {names}.")
+    if settings.config.mcp[name].get("type") == "remote":
+        raise UsageProblem(
+            f"{escape_controls(name)} is a remote server, which has no sandbox: nothing is to be allowed."
+        )
     file = Path(settings.loaded.list_origins(("mcp", name))[-1].layer.source)
+    if not (file.is_absolute() and file.is_file()):
+        raise UsageProblem(
+            f"{escape_controls(name)} stands in no file, but in {file}."
+            " Change its `sandbox` and `environment` there."
+        )
     _write_allowance(settings, file, name, allowance)
     click.echo(run_with_local_client(lambda client: _adopt(client, name)))
     click.echo(f"Written to {file}.")
@@ -81,9 +89,14 @@ def _write_allowance(
     """Write what is allowed to the entry of a server, wherever that stands in its file."""
     text = read_text(file, CONFIG_BYTES.value) or "{}"
     place = find_server_place(text, name)
-    entry: JSON = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
+    entry: Any = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
     for key in place:
-        entry = entry[key]
+        entry = entry.get(key) if is_object(entry) else None
+    if not is_object(entry):
+        raise UsageProblem(
+            f"{file} has no object with the name {escape_controls(name)!r}, which could be changed."
+            " Change the server's `sandbox` and `environment` there by hand."
+        )
     variables = "env" if "env" in entry else "environment"
     widened = widen_entry({**entry, "environment": entry.get(variables) or {}}, allowance)
     if "sandbox" in widened and widened["sandbox"] != entry.get("sandbox"):

@@ -54,10 +54,11 @@ async def call_tool(
         output = await asyncio.to_thread(hand_over_files, server, result.output, ctx)
         result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
-        note = server.explain(result.output) if len(result.output) < _MAX_ERROR_CHARS else ""
+        is_short = len(result.output) < _MAX_ERROR_CHARS
+        note = await asyncio.to_thread(server.explain, result.output) if is_short else ""
         return replace(result, output=f"{result.output}\n\n{note}") if note else result
     except ToolFailure as error:
-        if note := server.explain(str(error)[:_MAX_ERROR_CHARS]):
+        if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS]):
             raise ToolFailure(f"{error}\n{note}") from error
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise

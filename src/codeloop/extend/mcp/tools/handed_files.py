@@ -20,11 +20,13 @@ from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 
 # A path in a text: `/tmp/x/page.yml`, `(../../tmp/x.yml)`, `file:///tmp/x.pdf`, `report.xlsx`.
 _PATH = (
-    r"(?:(?<![\w./%+-])|(?<=://))(?!//)"
+    r"(?:(?<![\w./@%+-])|(?<=://))(?!//)"
     r"((?:\.{0,2}/|[\w@%+-]+/)*[\w@%+.-]*[\w%+-]\.\w{1,8}|/(?:[\w@%+.-]+/)*[\w@%+.-]+)"
 )
 _QUOTED_PATH = r"""["'`]([^"'`\n]*\.\w{1,8})["'`]"""
 _MAX_FILES = 20
+# In a longer text only the start is searched: it is content, and most of it is not shown.
+_MAX_SEARCHED_CHARS = 100_000
 
 
 def hand_over_files(server: McpServer, text: str, ctx: ToolContext) -> str:
@@ -37,17 +39,23 @@ def hand_over_files(server: McpServer, text: str, ctx: ToolContext) -> str:
     if found is None:
         return text
     start, places = found
-    words = dict.fromkeys((*re.findall(_QUOTED_PATH, text), *re.findall(_PATH, text)))
-    files = ((word, _locate(word, start, places)) for word in words)
+    files = ((word, _locate(word, start, places)) for word in list_path_words(text))
     copies: dict[str, str] = {}
     for word, place in islice(((word, place) for word, place in files if place), _MAX_FILES):
-        copy = _copy_file(*place, ctx.workspace.scratch)
+        copy = copy_file(*place, ctx.workspace.scratch)
         if copy is not None:
             copies[word] = shorten_output(copy)
     # The longest first: one path may be the end of another.
     for word in sorted(copies, key=len, reverse=True):
         text = re.sub(rf"(?:file://|(?<![\w./-])){re.escape(word)}(?![\w-])", copies[word], text)
     return text
+
+
+def list_path_words(text: str) -> list[str]:
+    """Return the words of a text that may be paths of files, each once."""
+    searched = text[:_MAX_SEARCHED_CHARS]
+    words = (*re.findall(_QUOTED_PATH, searched), *re.findall(_PATH, searched))
+    return list(dict.fromkeys(words))
 
 
 def _locate(word: str, start: Path, places: PrivatePlaces) -> tuple[Path, Path] | None:
@@ -66,7 +74,7 @@ def _locate(word: str, start: Path, places: PrivatePlaces) -> tuple[Path, Path] 
     return None
 
 
-def _copy_file(file: Path, top: Path, scratch: Path) -> Path | None:
+def copy_file(file: Path, top: Path, scratch: Path) -> Path | None:
     """Copy a file to the folder of saved outputs; None: it can't be read, is too large,
     or a link leads out of `top`.
     """
@@ -86,10 +94,16 @@ def _copy_file(file: Path, top: Path, scratch: Path) -> Path | None:
             return None
         path, target = create_output_file(scratch)
         try:
-            while data := os.read(source, 1 << 20):
+            # Its size may be another by now: the server can go on writing.
+            left = MCP_HANDED_FILE.value
+            while left >= 0 and (data := os.read(source, min(1 << 20, left + 1))):
                 write_all(target, data)
+                left -= len(data)
         finally:
             os.close(target)
+        if left < 0:
+            path.unlink()
+            return None
         suffix = file.suffix if re.fullmatch(r"\.\w{1,8}", file.suffix) else ".txt"
         return path.replace(path.with_suffix(suffix))
     except OSError:

@@ -144,8 +144,9 @@ def _shape_body(response: "httpx2.Response") -> None:
     class Shaped(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncGenerator[bytes]:
             if kind.startswith("text/event-stream"):
-                async for line in _read_lines(stream):
-                    yield _repair_event_line(line) if is_repaired else line
+                lines = _read_lines(stream)
+                async for line in _repair_events(lines) if is_repaired else lines:
+                    yield line
                 return
             body = bytearray()
             async for chunk in stream:
@@ -180,9 +181,26 @@ async def _read_lines(stream: "httpx2.AsyncByteStream") -> AsyncGenerator[bytes]
         yield rest
 
 
-def _repair_event_line(line: bytes) -> bytes:
-    if not line.startswith(b"data:"):
-        return line
-    data = line[len(b"data:") :].rstrip(b"\r\n")
-    repaired = repair_body(data)
-    return line if repaired == data else b"data: " + repaired + b"\n"
+async def _repair_events(lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream, the data of each event repaired as one message."""
+    event: list[bytes] = []
+    size = 0
+    async for line in lines:
+        event.append(line)
+        size += len(line)
+        if size > MCP_MESSAGE.value or not line.strip(b"\r\n"):
+            yield _repair_event(event)
+            event, size = [], 0
+    if event:
+        yield _repair_event(event)
+
+
+def _repair_event(lines: list[bytes]) -> bytes:
+    """Return an event whose message can be read; it is then one line of data."""
+    data_lines = [line for line in lines if line.startswith(b"data:")]
+    data = b"\n".join(line[len(b"data:") :].rstrip(b"\r\n") for line in data_lines)
+    repaired = repair_body(data) if data else data
+    if repaired == data:
+        return b"".join(lines)
+    rest = [line for line in lines if not line.startswith(b"data:")]
+    return b"".join((b"data: ", repaired, b"\n", *rest))

@@ -18,6 +18,9 @@ from codeloop.schema.wire import JSON
 PARSE_ERROR = -32700
 # An answer whose JSON is broken still says near its start which request it answers.
 _ANSWER_PATTERN = re.compile(rb'^\s*\{.{0,200}?"id"\s*:\s*(\d+)\s*[,}]', re.DOTALL)
+# Without one of these a line is no message, however much its start looks like one.
+_KEYS_PATTERN = re.compile(rb'"(?:jsonrpc|result|error)"\s*:')
+_KEYS = frozenset({"id", "result", "error", "method", "params"})
 _SHOWN_CHARS = 200
 _BLOCK_CHARS = 4_000
 
@@ -33,10 +36,10 @@ def repair_message(line: bytes) -> JSON | None:
         value = _mend_texts(json.loads(text, strict=False))
     except (ValueError, RecursionError) as error:
         answer = _ANSWER_PATTERN.match(line)
-        if answer is None or b'"method"' in line[: answer.end()]:
+        if answer is None or b'"method"' in line[: answer.end()] or not _KEYS_PATTERN.search(line):
             return None
         return _make_error(int(answer[1]), f"it is not JSON ({one_line(str(error), 100)})")
-    if not is_object(value) or not value.keys() & {"jsonrpc", "id"}:
+    if not is_object(value) or not _is_message(value):
         return None
     message: JSON = {**value, "jsonrpc": "2.0"}
     number = message.get("id")
@@ -52,6 +55,12 @@ def repair_message(line: bytes) -> JSON | None:
         return message
     shown = one_line(json.dumps(message.get("result"), ensure_ascii=False), _SHOWN_CHARS)
     return _make_error(message.get("id"), f"its result is no object: {shown}")
+
+
+def _is_message(value: JSON) -> bool:
+    """Return whether an object is a message: a line of a log may have an `id`, too."""
+    is_bare = "id" in value and len(value) > 1 and value.keys() <= _KEYS
+    return "jsonrpc" in value or is_bare
 
 
 def _make_error(request: Any, why: str) -> JSON:
