@@ -111,10 +111,10 @@ def test_a_context_too_small_for_the_tools_is_refused_before_anything_is_sent(
 
 
 def test_what_an_estimate_lets_pass_and_the_engine_refuses_is_explained(tmp_path: Path) -> None:
-    with engine(tmp_path, 6_144) as url:
+    with engine(tmp_path, 5_888) as url:
         done = desk_for(tmp_path, url).run("run", "--model", f"llamacpp/{MODEL}", "hello")
     assert done.returncode == 3
-    assert "exceeds the available context size (6144 tokens)" in done.stderr
+    assert "exceeds the available context size (5888 tokens)" in done.stderr
     assert "`-c 32768`" in done.stderr
 
 

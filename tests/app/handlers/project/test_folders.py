@@ -59,7 +59,7 @@ async def test_more_than_a_thousand_folders_are_cut_after_those_with_the_prefix_
     [
         ("/no/such/folder", "Folder not found"),
         ("shop", "name the whole path"),
-        ("{file}", "Not a directory"),
+        ("{file}", "Folder not found"),
         ("/a\0b", "NUL"),
     ],
 )

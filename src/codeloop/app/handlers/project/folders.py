@@ -28,7 +28,7 @@ async def list_folders(project: Project, args: FolderQuery) -> FolderListing:
     folder = Path(find_undecodable(os.path.normpath(named)))
     try:
         folders = await asyncio.to_thread(_read_folders, folder, args.prefix.casefold())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
     except OSError as error:
         raise OperationError(
