@@ -3,6 +3,7 @@ not at its end.
 """
 
 import asyncio
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -152,10 +153,11 @@ asyncio.run(main())
 
 
 async def test_what_a_command_makes_is_gone_after_codeloop_was_killed(it: Attacked) -> None:
-    """It is killed while the command writes again and again, so that something is always left."""
+    """It is killed when it can no longer look at what the command writes again and again."""
     line = (
-        f"{SETTINGS} git init -q r; git init -q --bare b; touch done; trap '' TERM HUP INT;"
-        " while :; do git init -q r; evil r/.git/config; evil b/config; echo x > codeloop.json; done 2> /dev/null"
+        f"{SETTINGS} touch done; trap '' TERM HUP INT;"
+        " while :; do git init -q r; git init -q --bare b; evil r/.git/config; evil b/config;"
+        " echo x > codeloop.json; done 2> /dev/null"
     )
     (it.root / "mine").mkdir()
     subprocess.run(["git", "init", "-q"], cwd=it.root / "mine", check=True)
@@ -167,6 +169,8 @@ async def test_what_a_command_makes_is_gone_after_codeloop_was_killed(it: Attack
     )
     try:
         await wait_until((it.root / "done").exists)
+        child.send_signal(signal.SIGSTOP)
+        await wait_until(lambda: not is_clean(it.root / "r/.git") and not is_clean(it.root / "b"))
     finally:
         child.kill()
         child.wait()
