@@ -34,7 +34,7 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     }
     listed = desk.run("mcp", "list", "--json")
     assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [
-        ("p", "known", 24)
+        ("p", "known", 25)
     ]
     again = desk.run("mcp", "add", "p", "--", *SERVER)
     assert (again.returncode, again.stderr.count("There is a server 'p' already")) == (2, 1)

@@ -364,7 +364,8 @@ class Sandboxes:
             before = identify_files(policy)
             try:
                 starter = await self._start_backend(backend, policy, temporary, git)
-                return Sandbox(backend, policy, starter, (*before, *git.identities), git)
+                identities = (str(temporary).encode(), *before, *git.identities)
+                return Sandbox(backend, policy, starter, identities, git)
             except OSError:
                 pairs = zip(list_guarded(policy), before, identify_files(policy), strict=True)
                 replaced = next((path for path, old, new in pairs if old != new), None)
