@@ -262,7 +262,7 @@ def _list_applied(schemas: list[Any], root: JSON) -> Iterator[JSON]:
 
 
 def _find_reference(reference: str, root: JSON) -> Any:
-    """Return what a `$ref` within a schema leads to; None: nothing."""
+    """Return the target of a `$ref` within a schema; None: nothing."""
     found: Any = root
     start, *parts = reference.split("/")
     for part in parts:

@@ -107,7 +107,7 @@ class HomeReader:
         self._root = settings.project_root.root
 
     def list_items(self) -> list[Item]:
-        """Return what is there beside sessions and keys."""
+        """Return the settings beside sessions and keys."""
         match self.program:
             case "opencode":
                 return list(self._list_opencode())

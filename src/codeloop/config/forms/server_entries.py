@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.config.forms.server_keys import (
+    as_object,
     convert_headers,
     convert_keys,
     convert_passed_variables,
@@ -214,8 +215,3 @@ def _convert_references(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _convert_references(each) for key, each in cast("JSON", value).items()}
     return value
-
-
-def as_object(value: Any) -> JSON:
-    """Return a value that is a JSON object; an empty object in place of any other value."""
-    return cast("JSON", value) if isinstance(value, dict) else {}

@@ -2,7 +2,6 @@
 started: limits, lists of tools, tokens, files of variables.
 """
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import Struct
@@ -100,8 +99,8 @@ def convert_keys(data: JSON, *, is_ours: bool) -> EntryKeys:
 
 def convert_headers(data: JSON) -> JSON:
     """Return the headers that an entry has under other programs' keys."""
-    headers: JSON = {**_as_object(data.get("http_headers"))}
-    for name, variable in _as_object(data.get("env_http_headers")).items():
+    headers: JSON = {**as_object(data.get("http_headers"))}
+    for name, variable in as_object(data.get("env_http_headers")).items():
         headers[name] = f"{{env:{variable}}}"
     if isinstance(variable := data.get("bearer_token_env_var"), str):
         headers["Authorization"] = f"Bearer {{env:{variable}}}"
@@ -145,5 +144,6 @@ def _list_texts(value: Any) -> list[str]:
     return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
-def _as_object(value: Any) -> Mapping[str, Any]:
+def as_object(value: Any) -> JSON:
+    """Return a value that is a JSON object; an empty object in place of any other value."""
     return cast("JSON", value) if isinstance(value, dict) else {}

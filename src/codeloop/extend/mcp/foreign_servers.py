@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
-from codeloop.config.forms.server_entries import FoundServer, as_object, convert_entry
+from codeloop.config.forms.server_entries import FoundServer, convert_entry
+from codeloop.config.forms.server_keys import as_object
 from codeloop.config.paths import Paths
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema.errors import CodeloopError

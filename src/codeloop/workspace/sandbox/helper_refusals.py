@@ -99,7 +99,7 @@ def mentions_failure(text: str) -> bool:
 
 
 def find_refusals(text: str, refused: Refused) -> list[HelperRefusal]:
-    """Return what the sandbox refused, by what a program says; without any, it did nothing."""
+    """Return the sandbox's refusals, by what a program says; without any, it did nothing."""
     found: dict[tuple[str, str], HelperRefusal] = {}
     for line in text[-_TAIL_CHARS:].splitlines():
         if len(line) <= _MAX_LINE_CHARS:
@@ -129,7 +129,7 @@ def _find_paths(line: str, refused: Refused) -> Iterator[HelperRefusal]:
 
 
 def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind | None:
-    """Return what of a resolved path the sandbox refuses; None: nothing."""
+    """Return the refused part of a resolved path; None: nothing."""
     policy = refused.policy
     if is_below_any(path, policy.writable) and not is_below_any(path, policy.protected):
         return None

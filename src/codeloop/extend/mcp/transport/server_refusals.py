@@ -52,7 +52,7 @@ class ServerAccess(Struct, frozen=True):
 def find_server_refusals(
     definition: ServerDefinition, dependencies: ServerDependencies, text: str
 ) -> list[HelperRefusal]:
-    """Return what the sandbox refused to a server, by what the server says. Reads the disk."""
+    """Return the refusals of a server's sandbox, by what the server says. Reads the disk."""
     server = _make_launch(definition, dependencies)
     if server is None or server.profile is None:
         return []
@@ -100,7 +100,7 @@ def make_allow_command(name: str) -> str:
 def describe_access(
     definition: ServerDefinition, dependencies: ServerDependencies
 ) -> ServerAccess | None:
-    """Return what a server may do; None: it runs without a sandbox, or can't be started.
+    """Return the access of a server; None: it runs without a sandbox, or can't be started.
     Reads the disk.
     """
     server = _make_launch(definition, dependencies)
