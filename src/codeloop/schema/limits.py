@@ -299,7 +299,7 @@ CLIENT_LOG = Limit(
     "app.client_log", 4_000, "characters", "a client's longer line for the log is cut"
 )
 SESSION_SEARCH_TIME = Limit(
-    "app.session_search", 3_000, "ms", "a search in sessions ends with what it has found"
+    "app.session_search", 3_000, "ms", "a search in one session ends with what it has found"
 )
 SESSION_SEARCH_TEXT = Limit(
     "app.session_search_text", 500, "characters", "a longer text to search for is refused"

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.message import Message, Session
-from codeloop.schema.part import Part, TextPart
+from codeloop.schema.part import Part
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 from codeloop.store.lease import Leases
@@ -30,8 +30,6 @@ _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 NO_LIMIT = 1 << 60
 """A `limit` that returns all rows. It is also later than any time in ms."""
 _NON_ASCII = "[^\x00-\x7f]"
-_TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
-"""The first bytes of stored parts of these types: msgspec writes the tag first."""
 
 
 class SessionFilter(Struct, frozen=True, kw_only=True):
@@ -179,32 +177,6 @@ class Queries:
             )
             is not None
         )
-
-    def search_texts(
-        self, session_id: str, text: str, limit: int
-    ) -> list[tuple[Message, TextPart]]:
-        """Return the first text parts of a session that contain a text, ignoring case,
-        each with its message.
-
-        Texts that the program added are left out.
-        """
-        needle = text.casefold()
-        sql = """
-            SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
-            WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
-            ORDER BY message.created, part.id"""
-        matches: list[tuple[Message, TextPart]] = []
-        # Parts are stored as JSON: the text is searched for as JSON escapes it, without the quotes.
-        pattern = make_like_pattern(msgspec.json.encode(text).decode()[1:-1])
-        for data, info in self._db.fetch_all(
-            sql, session_id, len(_TEXT_PART_PREFIX), _TEXT_PART_PREFIX, pattern
-        ):
-            part = _part_decoder.decode(data)
-            if isinstance(part, TextPart) and not part.synthetic and needle in part.text.casefold():
-                matches.append((_message_decoder.decode(info), part))
-            if len(matches) >= limit:
-                break
-        return matches
 
     def search_parts(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
         """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first;

@@ -100,6 +100,11 @@ class Store:
         self._followers.close()
         self._views.clear()
         self._db.close()
+        if self._db.has_deleted:
+            # Most processes delete no session, so they don't load it.
+            from codeloop.store.search_index import remove_index
+
+            remove_index(self.path)
 
     def append(self, *events: StoredEvent) -> int:
         """Store events in one transaction and wake the followers;

@@ -39,7 +39,7 @@ class SessionHit(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, newest change first. Not `complete`: there are more, or time ran out."""
+    """Hits, newest change first. Not `complete`: there are more."""
 
     hits: list[SessionHit]
     complete: bool

@@ -35,7 +35,8 @@ from codeloop.schema.part import (
     ToolStateError,
     remove_model_notes,
 )
-from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
+from codeloop.store.queries import SessionFilter, open_queries
+from codeloop.store.search_index import SearchIndex
 
 _EXCERPT_CONTEXT_CHARS = 60
 """The characters before and after the match in an excerpt of one of many sessions."""
@@ -47,8 +48,7 @@ _WORD = r"[A-Za-z0-9]+"
 
 
 async def search_sessions(project: Project, args: SearchSessions) -> SearchResult:
-    """Find a text in titles, prompts and answers, newest session first;
-    bounded by `limit` sessions and by time.
+    """Find a text in titles, prompts and answers, newest session first, at most `limit` sessions.
 
     Raises OperationError: an empty or very long text, a limit below 1.
     """
@@ -59,24 +59,53 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
         )
     if args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
-    deadline = time.monotonic() + SESSION_SEARCH_TIME.seconds
-    queries = project.store.queries
-    hits: list[SessionHit] = []
-    for session in queries.find_sessions(
-        SessionFilter(directory=project.settings.project_root.directory_filter, limit=NO_LIMIT)
-    ):
-        if len(hits) == args.limit or time.monotonic() > deadline:
-            return SearchResult(hits=hits, complete=False)
-        in_title = text.casefold() in session.title.casefold()
-        excerpts = [
-            _make_excerpt(info, part, text)
-            for info, part in queries.search_texts(session.id, text, _MAX_EXCERPTS)
-        ]
-        if in_title or excerpts:
-            hits.append(SessionHit(session=session, in_title=in_title, excerpts=excerpts))
-        # The queries block, so other tasks get a turn after each session.
-        await asyncio.sleep(0)
-    return SearchResult(hits=hits, complete=True)
+    return await asyncio.to_thread(
+        _find_hits,
+        project.store.path,
+        text,
+        SessionFilter(
+            directory=project.settings.project_root.directory_filter,
+            search=text,
+            limit=args.limit + 1,
+        ),
+    )
+
+
+def _find_hits(path: Path, text: str, titles: SessionFilter) -> SearchResult:
+    """Return the sessions with a text in their titles or messages, one fewer than `titles` allows.
+    Blocks.
+    """
+    excerpts: dict[str, list[Excerpt]] = {}
+    full: set[str] = set()
+    """The sessions that need no more excerpts."""
+    with closing(open_queries(path)) as queries, closing(SearchIndex(path)) as index:
+        hits = {session.id: session for session in queries.find_sessions(titles)}
+        in_title = set(hits)
+        for found in index.find_texts(text, full):
+            if found.session_id not in hits:
+                session = queries.find_session(found.session_id)
+                if session is None or titles.directory not in {None, session.directory}:
+                    full.add(found.session_id)
+                    continue
+                hits[session.id] = session
+            of_session = excerpts.setdefault(found.session_id, [])
+            of_session.append(_make_excerpt(found.message, found.part, text))
+            if len(of_session) == _MAX_EXCERPTS:
+                full.add(found.session_id)
+            if len(excerpts) == titles.limit:
+                break
+    newest = sorted(hits.values(), key=lambda session: session.time.updated, reverse=True)
+    return SearchResult(
+        hits=[
+            SessionHit(
+                session=session,
+                in_title=session.id in in_title,
+                excerpts=excerpts.get(session.id, [])[::-1],
+            )
+            for session in newest[: titles.limit - 1]
+        ],
+        complete=len(newest) < titles.limit,
+    )
 
 
 def _make_excerpt(info: Message, part: TextPart, text: str) -> Excerpt:

@@ -165,7 +165,7 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
             )
     if not result.complete:
         click.echo(
-            "There may be more: search for longer words, or raise the limit with -n.", err=True
+            f"There are more: search for longer words, or show more than {limit} with -n.", err=True
         )
     elif not result.hits:
         click.echo(f'No session matches "{one_line(query, 60)}".', err=True)
