@@ -29,6 +29,7 @@ from codeloop.schema.limits import OPEN_PROJECTS
 from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
+from codeloop.workspace.sandbox.launcher.descendants import list_descendants
 from tests.support.scripted_project import (
     make_answer,
     make_call,
@@ -316,3 +317,23 @@ async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) ->
         await wait_for_result(carry_out(it, PROMPT, saying(session), tmp_path / "repository"), 20)
         await wait_until(lambda: heard == ["feature"])
         listening.cancel()
+
+
+async def test_an_idle_project_that_is_followed_keeps_no_process(tmp_path: Path) -> None:
+    commands = [make_answer(make_call("bash", command="echo $((20 + 3)) > made"))] * 2
+    async with app(tmp_path, [commands[0], DONE, commands[1], DONE]) as it:
+        work, before = tmp_path / "work", list_descendants()
+        session = await made(it, work)
+        await carry_out(it, PROMPT, saying(session), work)
+        assert (work / "made").read_text() == "23\n"
+        (project,) = it.projects
+        await wait_until(lambda: not project.is_busy)
+        assert list_descendants() - before
+        it.add_follower_check(lambda _: True)
+        it.idle_seconds = 0
+        await it.close_unused_projects()
+        assert it.projects == (project,)
+        await wait_until(lambda: not list_descendants() - before)
+        (work / "made").unlink()
+        await carry_out(it, PROMPT, saying(session), work)
+        assert (work / "made").read_text() == "23\n", "its processes start again by themselves"

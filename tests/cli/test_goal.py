@@ -285,3 +285,49 @@ def test_options_of_a_goal_need_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for flags in (("--check", "make"), ("--protect", "x"), ("--rounds", "2")):
         assert f"{flags[0]} needs --goal TEXT." in desk.run("run", *flags, "do it").stderr
+
+
+WRITES_FIXTURE = "mkdir -p tests/fixtures && date +%s%N > tests/fixtures/out.txt && make test"
+
+
+def test_what_a_check_writes_itself_is_no_change_of_its_files(tmp_path: Path) -> None:
+    desk = shop(tmp_path)
+    (desk.work / "tests/fixtures").mkdir(parents=True)
+    (desk.work / "tests/fixtures/out.txt").write_text("0\n")
+    (desk.work / "tests/fixtures/kept.txt").write_text("0\n")
+    with serving(script(FIX, DONE)) as server:
+        desk.use(server)
+        ended = result(desk.run(*RUN, "--check", WRITES_FIXTURE))
+    assert (ended["goal"]["status"], ended["goal"]["rounds"]) == ("done", 1)
+    with serving(script(bash("echo 1 > tests/fixtures/kept.txt"), DONE)) as server:
+        desk.use(server)
+        ended = result(desk.run(*RUN, "--check", WRITES_FIXTURE, "--rounds", "1"))
+    assert ended["goal"]["left"] == ["protected files changed: tests/fixtures/kept.txt was changed"]
+
+
+@pytest.mark.parametrize(
+    ("passing_runs", "status"), [("1", "not_done"), ("1-2", "not_done"), ("1-9", "done")]
+)
+def test_a_check_that_passes_by_chance_is_run_again(
+    tmp_path: Path, passing_runs: str, status: str
+) -> None:
+    desk = shop(tmp_path)
+    count = 'n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) > runs; case "$n" in '
+    with serving(script(DONE)) as server:
+        desk.use(server)
+        check = f"{count}[{passing_runs}]) ;; *) exit 3 ;; esac"
+        ended = result(desk.run(*RUN, "--check", check, "--rounds", "1"))
+    assert ended["goal"]["status"] == status
+    assert ended["goal"]["rounds"] == 1
+
+
+@pytest.mark.skipif(not has_sandbox(), reason="without a sandbox there is a network")
+def test_a_check_that_lacks_the_network_says_so(tmp_path: Path) -> None:
+    desk = shop(tmp_path)
+    check = f"{shlex.quote(sys.executable)} -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 5)'"
+    with serving(script(DONE)) as server:
+        desk.use(server)
+        ended = result(desk.run(*RUN, "--check", check, "--rounds", "1"))
+    (left,) = ended["goal"]["left"]
+    assert "it exits with 1 (" in left
+    assert "blocked: " in left

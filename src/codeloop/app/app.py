@@ -256,11 +256,16 @@ class App:
     async def close_unused_projects(self) -> None:
         """Close projects that were unused for `idle_seconds`,
         and retired ones whose turns have ended.
+
+        One that has followers stays open for them, without its processes.
         """
         unused_since = time.monotonic() - self.idle_seconds
         for project in set(self._projects.values()):
-            is_unused = self._last_used.get(project, 0) <= unused_since
-            if is_unused and not project.is_busy and not self._has_followers(project):
+            if self._last_used.get(project, 0) > unused_since or project.is_busy:
+                continue
+            if self._has_followers(project):
+                await project.rest()
+            else:
                 self._retire(project)
         await self._close_retired()
 

@@ -288,6 +288,14 @@ class Project:
             self._running_requests or turns or self.workspace.is_busy or self.services.is_busy
         )
 
+    async def rest(self) -> None:
+        """End the processes that an idle project keeps for its next command or call,
+        which starts them again.
+        """
+        if self.services.mcp is not None:
+            await self.services.mcp.rest()
+        await self.workspace.rest()
+
     def refresh(self) -> bool:
         """Check for a changed configuration; return whether the project must be opened again.
 

@@ -276,9 +276,10 @@ COMPLETIONS_SHOWN = Limit(
 # === Projects and requests of clients ===
 PROJECT_IDLE = Limit(
     "app.project_idle",
-    1_800_000,
+    600_000,
     "ms",
-    "a directory that nobody asks for or follows is closed, and opens again",
+    "a directory that nobody asks for is closed, or ends its processes if it is followed; "
+    "the next request opens it again",
 )
 PROJECT_CHECK = Limit(
     "app.project_check", 60_000, "ms", "how often idle directories are looked for"
@@ -746,6 +747,13 @@ SANDBOX_FOLDERS = Limit(
 )
 SANDBOXES_KEPT = Limit(
     "sandbox.kept", 4, "count", "sandboxes of one project that are kept; idle ones beyond are ended"
+)
+PROXY_SESSIONS = Limit(
+    "sandbox.proxy_sessions",
+    64,
+    "count",
+    "sessions of one project whose commands reach hosts at the same time; "
+    "a background command of one used longer ago no longer does",
 )
 SANDBOX_BLOCKED = Limit(
     "sandbox.blocked", 5, "count", "paths that a note names when a command was kept from them"

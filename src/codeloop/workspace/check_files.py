@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +169,20 @@ def hash_check_files(
     return CheckFiles(hashes, frozenset(decisive))
 
 
-def describe_changes(before: CheckFiles, now: CheckFiles) -> list[str]:
-    """Describe each change of a check file in a phrase: `tests/test_a.py was changed`."""
-    old, new = before.hashes, now.hashes
+def find_changed_names(before: CheckFiles, now: CheckFiles) -> frozenset[str]:
+    """Return the names of the files that were made, changed or deleted between two looks."""
+    return frozenset(dict(before.hashes.items() ^ now.hashes.items()))
+
+
+def describe_changes(
+    before: CheckFiles, now: CheckFiles, written: Collection[str] = ()
+) -> list[str]:
+    """Describe each change of a check file in a phrase: `tests/test_a.py was changed`.
+
+    `written`: the names of files that don't count, since the checks write them.
+    """
+    old = {name: each for name, each in before.hashes.items() if name not in written}
+    new = {name: each for name, each in now.hashes.items() if name not in written}
     changes = [f"{name} was deleted" for name in old.keys() - new.keys()]
     changes += [f"{name} was changed" for name in old.keys() & new.keys() if old[name] != new[name]]
     # All of an environment that was made meanwhile is new.

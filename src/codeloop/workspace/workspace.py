@@ -263,6 +263,14 @@ class Workspace:
         """Whether a service has a process that runs: a background command or a terminal."""
         return any(service.is_busy for service in self._services)
 
+    async def rest(self) -> None:
+        """End the processes that wait for a next command, which starts them anew."""
+        # Asking for them would make them.
+        if "_shells" in vars(self):
+            await self._shells.rest()
+        if "program_sandboxes" in vars(self):
+            await self.program_sandboxes.rest()
+
     async def close(self) -> None:
         """End all processes of the services."""
         for service in self._services:

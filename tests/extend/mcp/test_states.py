@@ -113,3 +113,14 @@ async def test_tools_that_run_only_as_tasks_are_not_offered(tmp_path: Path) -> N
             "forbidden",
         }
         assert listing.problems == ["its tool required runs only as a task, which is not supported"]
+
+
+async def test_at_rest_programs_end_and_the_next_call_starts_them_again(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        await it.call("echo", text="one")
+        assert (it.started(), it.server().is_running) == (1, True)
+        await it.table.rest()
+        assert not it.server().is_running
+        await it.table.rest()
+        await it.call("echo", text="two")
+        assert (it.started(), it.server().is_running) == (2, True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.consent import Approvals
-from codeloop.extend.mcp.definition import ServerDefinition
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.mcp_server import McpServer, ServerRecords
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import ShowAddress, WaitForPaste, sign_in
@@ -73,6 +73,17 @@ class McpServers:
         self.table.definitions[definition.name] = definition
         server = self.by_name[definition.name] = self._make_server(definition)
         return server
+
+    async def rest(self) -> None:
+        """End the programs that wait for a next call, which starts them again.
+
+        Connections to other machines stay: they may bring news of a resource.
+        """
+        for server in self.by_name.values():
+            is_program = isinstance(server.definition.config, LocalDefinition)
+            if is_program and server.is_running and server.status.state != "starting":
+                await server.disconnect()
+        await self.program_sandboxes.rest()
 
     async def close(self) -> None:
         """End them all."""

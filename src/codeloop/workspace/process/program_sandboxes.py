@@ -393,6 +393,13 @@ class ProgramSandboxes:
         """Always False: these programs wait for requests."""
         return False
 
+    async def rest(self) -> None:
+        """End the sandboxes of programs that have ended."""
+        for sandboxes in self._sandboxes_by_folder.values():
+            await sandboxes.rest()
+        if self._launcher.is_idle:
+            await self._launcher.close()
+
     async def close(self) -> None:
         """End every program that was started, with its sandbox."""
         for sandboxes in self._sandboxes_by_folder.values():

@@ -236,6 +236,12 @@ class Shells:
             self._published_ports[network] = published
         published.start()
 
+    async def rest(self) -> None:
+        """End what waits for the next command."""
+        await self.sandboxes.rest()
+        if self.launcher.is_idle:
+            await self.launcher.close()
+
     async def close(self) -> None:
         """End every job and all other processes of commands."""
         await self.jobs.close()

@@ -200,6 +200,12 @@ class Sandboxes:
             return None
         return sandbox.own_network or self._network
 
+    async def rest(self) -> None:
+        """End every sandbox, unless something runs in one; `enter` makes them anew."""
+        async with self._entering:
+            if all(sandbox.starter.is_idle for sandbox in self._sandboxes):
+                await self.close()
+
     async def close(self) -> None:
         """End every sandbox with what runs in it."""
         await self._close_proxies()

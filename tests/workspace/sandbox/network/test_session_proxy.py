@@ -5,6 +5,7 @@ services of the user's machine.
 import asyncio
 import socket
 
+from codeloop.schema.limits import PROXY_SESSIONS
 from codeloop.workspace.sandbox.network.host_list import parse_host_list
 from codeloop.workspace.sandbox.network.session_proxy import SessionProxy
 
@@ -72,3 +73,25 @@ async def test_nothing_listens_before_a_command_needs_it() -> None:
     network = SessionProxy(parse_host_list(["localhost:1"]), {}, never)
     assert (network.refused_count, network.list_refused("one", 0)) == (0, [])
     await network.close()
+
+
+async def test_many_sessions_keep_no_more_sockets_than_the_limit() -> None:
+    opened: list[socket.socket] = []
+
+    async def listen_and_note(port: int) -> socket.socket:
+        opened.append(await listen(port))
+        return opened[-1]
+
+    network = SessionProxy(parse_host_list([]), {}, listen_and_note)
+    try:
+        first = (await network.make_environment("first"))["HTTPS_PROXY"]
+        for number in range(PROXY_SESSIONS.value + 20):
+            await network.make_environment(f"session {number}")
+            # One that is used goes on with its port, however many others come.
+            assert (await network.make_environment("first"))["HTTPS_PROXY"] == first
+        assert sum(each.fileno() >= 0 for each in opened) == PROXY_SESSIONS.value
+        again = (await network.make_environment("session 0"))["HTTPS_PROXY"]
+        assert b"403 blocked" in await ask(again)
+    finally:
+        await network.close()
+    assert all(each.fileno() < 0 for each in opened)

@@ -124,6 +124,10 @@ class RunningServers(Protocol):
         """The known listings of the servers."""
         ...
 
+    async def rest(self) -> None:
+        """End the programs that wait for a next call."""
+        ...
+
     async def close(self) -> None:
         """End all servers."""
         ...
@@ -222,6 +226,11 @@ class McpTable:
     def is_busy(self) -> bool:
         """Whether a server is being started."""
         return self._running is not None and self._running.is_busy
+
+    async def rest(self) -> None:
+        """End the programs that wait for a next call, which starts them again."""
+        if self._running is not None:
+            await self._running.rest()
 
     async def close(self) -> None:
         """End started servers."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from codeloop.schema.limits import PROXY_HEAD
+from codeloop.schema.limits import PROXY_HEAD, PROXY_SESSIONS
 from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ class SessionProxy:
         self._environment = environment
         self._listen = listen
         self._proxy: HostProxy | None = None
-        self._servers: list[asyncio.Server] = []
-        self._has_services = False
-        # Both by session.
-        self._ports: dict[str, int] = {}
-        self._variables: dict[str, dict[str, str]] = {}
+        self._services: list[asyncio.Server] | None = None
+        """Those that listen on the ports of the user's services; None: not made yet."""
+        self._sessions: dict[str, tuple[asyncio.Server, dict[str, str]]] = {}
+        """What listens for each session, with the variables that lead there; that used last at
+        the end.
+        """
         self._starting = asyncio.Lock()
 
     async def make_environment(self, session: str) -> dict[str, str]:
@@ -48,21 +49,22 @@ class SessionProxy:
         Raises OSError when it can't listen.
         """
         async with self._starting:
-            if not self._has_services:
-                self._has_services = True
+            if self._services is None:
+                self._services = []
                 for port in self._hosts.service_ports if self._hosts is not None else ():
                     # The port is in use where a sandboxed command listens on it itself,
                     # and then that one is meant.
                     with suppress(OSError):
-                        await self._serve(await self._listen(port), port)
-            if session not in self._variables:
-                # The port shows whose connection was refused.
-                listener = await self._listen(0)
-                port = listener.getsockname()[1]
-                self._variables[session] = make_proxy_environment(port, self._environment)
-                self._ports[session] = port
-                await self._serve(listener)
-        return {**self._variables[session]}
+                        self._services.append(await self._serve(await self._listen(port), port))
+            entry = self._sessions.pop(session, None)
+            if entry is None:
+                server = await self._serve(await self._listen(0))
+                entry = server, make_proxy_environment(_get_port(server), self._environment)
+            self._sessions[session] = entry
+            # A server of a team has thousands of sessions: each would keep a descriptor.
+            while len(self._sessions) > PROXY_SESSIONS.value:
+                self._sessions.pop(next(iter(self._sessions)))[0].close()
+        return {**entry[1]}
 
     @property
     def refused_count(self) -> int:
@@ -73,28 +75,28 @@ class SessionProxy:
         """Return a line for each refused connection of a session since
         `refused_count` was `after`.
         """
-        return (
-            self._proxy.list_refused(after, self._ports.get(session, 0))
-            if self._proxy is not None
-            else []
-        )
+        entry = self._sessions.get(session)
+        if self._proxy is None or entry is None:
+            return []
+        # The port shows whose connection was refused.
+        return self._proxy.list_refused(after, _get_port(entry[0]))
 
     async def close(self) -> None:
         """Stop listening, and cut every connection."""
-        for server in self._servers:
+        for server in (*(self._services or ()), *(entry[0] for entry in self._sessions.values())):
             server.close()
         if self._proxy is not None:
             await self._proxy.close()
 
-    async def _serve(self, listener: socket.socket, service_port: int | None = None) -> None:
+    async def _serve(
+        self, listener: socket.socket, service_port: int | None = None
+    ) -> asyncio.Server:
         """Serve a listening socket. `service_port`: as of `HostProxy.make_handler`."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._find_proxy().make_handler(service_port)(reader, writer)
 
-        self._servers.append(
-            await asyncio.start_server(accept, sock=listener, limit=PROXY_HEAD.value)
-        )
+        return await asyncio.start_server(accept, sock=listener, limit=PROXY_HEAD.value)
 
     def _find_proxy(self) -> "HostProxy":
         """Return the proxy, which is made at the first call."""
@@ -107,3 +109,7 @@ class SessionProxy:
             hosts = parse_host_list(()) if self._hosts is None else self._hosts
             self._proxy = HostProxy(hosts, OutgoingConnections(self._environment))
         return self._proxy
+
+
+def _get_port(server: asyncio.Server) -> int:
+    return server.sockets[0].getsockname()[1]
