@@ -38,7 +38,7 @@ _TEXT_PART_PREFIX = b'{"type":"text"'
 """The first bytes of a stored text part: msgspec writes the tag first."""
 
 
-class FoundText(Struct, frozen=True):
+class FoundPart(Struct, frozen=True):
     """A text part that contains what was searched for, with its message."""
 
     session_id: str
@@ -61,7 +61,7 @@ class SearchIndex:
         """Close the files."""
         self._db.close()
 
-    def find_texts(self, text: str, skipped_sessions: Container[str]) -> Iterator[FoundText]:
+    def find_texts(self, text: str, skipped_sessions: Container[str]) -> Iterator[FoundPart]:
         """Yield the prompts and answers that contain a text, ignoring case, newest first.
         Raises StoreError.
 
@@ -83,7 +83,7 @@ class SearchIndex:
                     continue
                 part = _part_decoder.decode(data)
                 if isinstance(part, TextPart) and needle in part.text.casefold():
-                    yield FoundText(session_id, _message_decoder.decode(message), part)
+                    yield FoundPart(session_id, _message_decoder.decode(message), part)
 
 
 def remove_index(database: Path) -> None:

@@ -267,7 +267,9 @@ class Workspace:
         """End the processes that wait for a next command, which starts them anew."""
         # Asking for them would make them.
         if "_shells" in vars(self):
-            await self._shells.rest()
+            is_empty = await self._shells.sandboxes.rest()
+            if is_empty and self._shells.launcher.is_idle:
+                await self._shells.launcher.close()
         if "program_sandboxes" in vars(self):
             await self.program_sandboxes.rest()
 

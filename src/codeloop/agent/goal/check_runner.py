@@ -92,6 +92,30 @@ class CheckContext(CallContext):
             super().report(title=title, metadata=metadata)
 
 
+async def end_background(engine: Engine, session_id: str) -> None:
+    """Wait for subagents at work, and end background commands: nothing may change
+    files while a check runs.
+    """
+
+    def is_in_tree(other_session_id: str) -> bool:
+        """Return whether a session is this one or below it."""
+        return any(
+            session.id == session_id for session in engine.store.walk_ancestors(other_session_id)
+        )
+
+    # Subagents are awaited, since their work belongs to the turn; commands may never end.
+    working: Sequence[asyncio.Task[object]] = [
+        task
+        for each in engine.supervisor.list_busy_sessions()
+        if is_in_tree(each) and (task := engine.supervisor.find_task(each))
+    ]
+    if working:
+        await asyncio.wait(working)
+    for job in engine.workspace.shells.jobs.list_jobs():
+        if is_in_tree(job.session):
+            await job.kill()
+
+
 async def run_checks_unstored(
     engine: Engine, session_id: str, agent: str, commands: Sequence[str], *, home: str = ""
 ) -> list[ToolPart]:

@@ -8,7 +8,6 @@ A goal without checks is judged by a small model, which sees the recorded check 
 """
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +17,11 @@ from codeloop.agent.answer.reminders import store_reminder
 from codeloop.agent.checks.check_runs import is_goal_check, list_checks
 from codeloop.agent.checks.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
 from codeloop.agent.engine import Engine
-from codeloop.agent.goal.check_runner import run_and_store_checks, run_checks_unstored
+from codeloop.agent.goal.check_runner import (
+    end_background,
+    run_and_store_checks,
+    run_checks_unstored,
+)
 from codeloop.agent.moves import Stop
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Goal, GoalCheck, GoalEnd
@@ -164,7 +167,7 @@ class GoalRounds:
             self._finish("not_done", relocation_note)
             return Stop("moved", relocation_note)
         self._rounds += 1
-        await _end_background(engine, session_id)
+        await end_background(engine, session_id)
         self._last_outcome = await self._run_checks(engine, session_id)
         if not self._last_outcome.problems:
             return self._finish("done", "")
@@ -387,27 +390,3 @@ def _read_test_counts(part: ToolPart) -> TestCounts | None:
     return (
         read_test_counts(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
     )
-
-
-async def _end_background(engine: Engine, session_id: str) -> None:
-    """Wait for subagents at work, and end background commands: nothing may change
-    files while a check runs.
-    """
-
-    def is_in_tree(other_session_id: str) -> bool:
-        """Return whether a session is this one or below it."""
-        return any(
-            session.id == session_id for session in engine.store.walk_ancestors(other_session_id)
-        )
-
-    # Subagents are awaited, since their work belongs to the turn; commands may never end.
-    working: Sequence[asyncio.Task[object]] = [
-        task
-        for each in engine.supervisor.list_busy_sessions()
-        if is_in_tree(each) and (task := engine.supervisor.find_task(each))
-    ]
-    if working:
-        await asyncio.wait(working)
-    for job in engine.workspace.shells.jobs.list_jobs():
-        if is_in_tree(job.session):
-            await job.kill()

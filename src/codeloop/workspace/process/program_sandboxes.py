@@ -131,11 +131,8 @@ class ProgramSandboxes:
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
-        if (
-            self._sandboxes_by_folder
-            or self.refusal_reason
-            or self._workspace.sandbox.mode == "off"
-        ):
+        is_known = self._sandboxes_by_folder or self.refusal_reason
+        if is_known or self._workspace.sandbox.mode == "off":
             return
         sandboxes = Sandboxes(self._launcher)
         try:
@@ -381,12 +378,11 @@ class ProgramSandboxes:
             self._warn(_REFUSAL_WARNING.format(self._programs))
 
     def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:
-        policy_maker = self._policy_makers.get(profile)
-        if policy_maker is None:
-            policy_input = make_policy_input(self._workspace)
-            policy_maker = ProfilePolicyMaker(profile, policy_input, self._workspace.sandbox)
-            self._policy_makers[profile] = policy_maker
-        return policy_maker
+        if profile not in self._policy_makers:
+            self._policy_makers[profile] = ProfilePolicyMaker(
+                profile, make_policy_input(self._workspace), self._workspace.sandbox
+            )
+        return self._policy_makers[profile]
 
     @property
     def is_busy(self) -> bool:
@@ -395,9 +391,8 @@ class ProgramSandboxes:
 
     async def rest(self) -> None:
         """End the sandboxes of programs that have ended."""
-        for sandboxes in self._sandboxes_by_folder.values():
-            await sandboxes.rest()
-        if self._launcher.is_idle:
+        left = [each for each in self._sandboxes_by_folder.values() if not await each.rest()]
+        if not left and self._launcher.is_idle:
             await self._launcher.close()
 
     async def close(self) -> None:

@@ -236,12 +236,6 @@ class Shells:
             self._published_ports[network] = published
         published.start()
 
-    async def rest(self) -> None:
-        """End what waits for the next command."""
-        await self.sandboxes.rest()
-        if self.launcher.is_idle:
-            await self.launcher.close()
-
     async def close(self) -> None:
         """End every job and all other processes of commands."""
         await self.jobs.close()
@@ -296,7 +290,7 @@ class Shells:
                 directory,
                 environment,
                 hidden.keys() - set(PROXY_VARIABLES),
-                self.sandboxes.measure_file_clock(sandbox),
+                self.sandboxes.git.private_folders.measure_file_clock(sandbox.policy),
             )
             if (
                 command.publishes_ports

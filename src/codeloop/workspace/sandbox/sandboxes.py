@@ -193,18 +193,19 @@ class Sandboxes:
         return await (await self._start_network()).open_listener(port)
 
     def find_network(self, sandbox: Sandbox) -> ProcessStarter | None:
-        """Return the starter in the network that a sandbox's commands have for themselves;
-        None: they have none.
-        """
+        """Return the starter in the network of a sandbox's commands; None: they have none."""
         if sandbox.backend not in MOUNTING_BACKENDS or sandbox.policy.network == "on":
             return None
         return sandbox.own_network or self._network
 
-    async def rest(self) -> None:
-        """End every sandbox, unless something runs in one; `enter` makes them anew."""
+    async def rest(self) -> bool:
+        """End every sandbox if nothing runs in any; `enter` makes them anew.
+        Returns whether none is left.
+        """
         async with self._entering:
             if all(sandbox.starter.is_idle for sandbox in self._sandboxes):
                 await self.close()
+        return not self._sandboxes
 
     async def close(self) -> None:
         """End every sandbox with what runs in it."""
@@ -276,12 +277,6 @@ class Sandboxes:
             return None
         return folder / sandbox.policy.home_name
 
-    def measure_file_clock(self, sandbox: Sandbox) -> int:
-        """Return the modification time of a file written in a sandbox now, in ns;
-        0 without a private folder.
-        """
-        return self.git.private_folders.measure_file_clock(sandbox.policy)
-
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
         return self._proxies.get(sandbox.own_network)
@@ -289,9 +284,7 @@ class Sandboxes:
     async def _start_proxy(
         self, sandbox: Sandbox, environment: Mapping[str, str]
     ) -> "SessionProxy | None":
-        """Return the proxy to the policy's hosts, which is made if there is none;
-        None if the policy lists no hosts.
-
+        """Return the proxy to the policy's hosts, made if there is none; None: it lists no hosts.
         Raises OSError for an entry that names no host.
         """
         policy = sandbox.policy
