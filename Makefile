@@ -4,7 +4,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 PROGRAM_READY := .venv/.program-ready
-CODE := src bench tests examples scripts
+CODE := src automation bench tests examples scripts
 # Thousands of tests and programs: what is compiled once is not compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 # Where LC_ALL=C says so, the interpreter would not read the path of a clone that is not ASCII.
@@ -35,7 +35,7 @@ demo: $(PROGRAM_READY)  ## watch the agent fix a failing test; the model is a re
 quick: $(READY)  ## run the tests of what has changed since the branch left main: less than half a minute
 	@$(BIN)/python -m scripts.run_changed_tests $(ARGS)
 
-COVERED := $(if $(COVERAGE),--cov=codeloop --cov-report= -p tests.support.room_coverage)
+COVERED := $(if $(COVERAGE),--cov=codeloop --cov=codeloop_automation --cov-report= -p tests.support.room_coverage)
 test: $(READY)  ## run the tests, but for those of the gates (make check); COVERAGE=1 prints what share of the lines ran
 	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py $(addprefix --ignore ,$(ESCAPES)) $(COVERED) $(ARGS)
 

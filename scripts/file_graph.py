@@ -11,10 +11,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-CODE_FOLDERS = ("src", "tests", "bench", "scripts", "examples")
+CODE_FOLDERS = ("src", "automation", "tests", "bench", "scripts", "examples")
 TESTS_OF_FOLDERS = {"docs": "tests/docs", "examples": "tests/examples", "web": "tests/web"}
 """Folders whose files their tests find by listing them."""
-_DOTTED_NAME = re.compile(r"\b(?:codeloop|tests|bench|scripts)(?:\.\w+)+")
+_DOTTED_NAME = re.compile(r"\b(?:codeloop(?:_automation)?|tests|bench|scripts)(?:\.\w+)+")
 _FROM_IMPORT = re.compile(
     r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\((?:#.*|[^)#])*\)|.*)", re.MULTILINE
 )
@@ -25,6 +25,8 @@ or `module:name` in its room or folder.
 """
 _OPERATIONS_FOLDER, _HANDLERS = "src/codeloop/schema/api/", "codeloop.app.handlers"
 """The rows of operations name their handlers within this package."""
+_ADDING, _ADDED = "src/codeloop/kit/entry_points.py", "automation/pyproject.toml"
+"""The module that loads what another distribution adds, and the file that names it."""
 _FILE_NAME = re.compile(r"""["'/ `]((?:[\w.+-]+/)*[\w+-][\w.+-]*\.\w{1,12})\b""")
 
 
@@ -33,7 +35,7 @@ def name_module(path: str) -> str:
     `src/codeloop/kit/limit.py`.
     """
     dotted = ".".join(PurePosixPath(path).with_suffix("").parts)
-    return dotted.removeprefix("src.").removesuffix(".__init__")
+    return dotted.removeprefix("automation.").removeprefix("src.").removesuffix(".__init__")
 
 
 class FileGraph:
@@ -57,6 +59,9 @@ class FileGraph:
         for path, text in self.texts.items():
             for used in {*self._find_modules(path, text), *self._find_files(path, text)} - {path}:
                 self.users[used].add(path)
+        if (root / _ADDED).exists():
+            for used in self._find_modules(_ADDED, (root / _ADDED).read_text(encoding="utf-8")):
+                self.users[used].add(_ADDING)
         for path in also:
             if tests := TESTS_OF_FOLDERS.get(path.split("/")[0]):
                 self.users[path].update(each for each in self.texts if each.startswith(f"{tests}/"))
@@ -105,7 +110,12 @@ class FileGraph:
         """Yield the files that a text names: from the root of the repository, of the package,
         or of its own folder.
         """
-        starts = ("", "src/codeloop/", f"{PurePosixPath(path).parent}/")
+        starts = (
+            "",
+            "src/codeloop/",
+            "automation/src/codeloop_automation/",
+            f"{PurePosixPath(path).parent}/",
+        )
         for name in set(_FILE_NAME.findall(text)):
             yield from (start + name for start in starts if start + name in self._files)
 

@@ -89,7 +89,8 @@ def find_tests(path: str, graph: FileGraph, root: Path = ROOT) -> list[str]:
     then by steps and by folder.
     """
     distances = graph.measure_distances(path)
-    parts = PurePosixPath(path.removeprefix("src/codeloop/")).parts
+    place = path.replace("automation/src/codeloop_automation/", "src/codeloop/automation/")
+    parts = PurePosixPath(place.removeprefix("src/codeloop/")).parts
 
     def rank(test: str) -> tuple[bool, bool, int, str]:
         own = PurePosixPath(test).parts[1:]

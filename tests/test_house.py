@@ -20,7 +20,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
-CODE = (SRC, ROOT / "bench", ROOT / "tests")
+# The other distribution of this repository.
+AUTOMATION = ROOT / "automation" / "src"
+PACKAGES = (SRC / "codeloop", AUTOMATION / "codeloop_automation")
+CODE = (SRC, AUTOMATION, ROOT / "bench", ROOT / "tests")
 
 FILE_LINES, FUNCTION_LINES, PARAMETERS = 400, 60, 7
 # A class with the bases of ours that it has.
@@ -180,7 +183,18 @@ def name_of(path: Path) -> str:
 
 
 def room_path(path: Path) -> str:
-    return path.relative_to(SRC / "codeloop").as_posix()
+    """Return the path of a module below its package; that of the other distribution stands before
+    it as `automation/`.
+    """
+    if path.is_relative_to(PACKAGES[1]):
+        return f"automation/{path.relative_to(PACKAGES[1]).as_posix()}"
+    return path.relative_to(PACKAGES[0]).as_posix()
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a module of either distribution."""
+    base = AUTOMATION if path.is_relative_to(AUTOMATION) else SRC
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
 
 
 def repository_files() -> list[str]:
@@ -226,7 +240,7 @@ def count_lines(lines: list[str]) -> int:
 def test_files_stay_short() -> None:
     lines = {
         name_of(path): count_lines(path.read_text(encoding="utf-8").splitlines())
-        for path in python_files(SRC, ROOT / "bench")
+        for path in python_files(SRC, AUTOMATION, ROOT / "bench")
     }
     assert {
         name: count
@@ -238,7 +252,7 @@ def test_files_stay_short() -> None:
 def test_functions_stay_short() -> None:
     long = {
         f"{name_of(path)}::{node.name}": length
-        for path in python_files(SRC, ROOT / "bench")
+        for path in python_files(SRC, AUTOMATION, ROOT / "bench")
         for lines in [path.read_text(encoding="utf-8").splitlines()]
         for node in ast.walk(tree(path))
         if isinstance(node, Function)
@@ -256,7 +270,7 @@ def parameters(function: Function) -> int:
 def test_functions_take_few_parameters() -> None:
     wide = {
         f"{name_of(path)}::{node.name}": parameters(node)
-        for path in python_files(SRC)
+        for path in python_files(SRC, AUTOMATION)
         for node in ast.walk(tree(path))
         if isinstance(node, Function) and parameters(node) > PARAMETERS
     }
@@ -279,10 +293,7 @@ def imported_names(module: str) -> dict[str, Named]:
 
 @cache
 def module_trees() -> dict[str, ast.Module]:
-    return {
-        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): tree(path)
-        for path in python_files(SRC / "codeloop")
-    }
+    return {module_name(path): tree(path) for path in python_files(*PACKAGES)}
 
 
 @cache
@@ -318,7 +329,7 @@ def test_inheritance_is_shallow() -> None:
 
 def test_a_public_class_has_a_name_of_its_own() -> None:
     homes: dict[str, list[str]] = {}
-    for path in python_files(SRC):
+    for path in python_files(SRC, AUTOMATION):
         for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(name_of(path))
@@ -374,7 +385,7 @@ def test_only_the_three_boundaries_catch_everything() -> None:
     assert len(BOUNDARIES) <= 3
     found = {
         f"{room_path(path)}::{function}": line
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         for function, line in broad_catches(tree(path))
     }
     assert {where: line for where, line in found.items() if where not in BOUNDARIES} == {}
@@ -432,8 +443,8 @@ def writes(node: ast.AST) -> bool:
 def test_files_for_the_user_and_for_ci_are_written_by_one_function() -> None:
     found = {
         room_path(path)
-        for room in ("cli", "automation", "client")
-        for path in python_files(SRC / "codeloop" / room)
+        for folder in (PACKAGES[0] / "cli", PACKAGES[1], PACKAGES[0] / "client")
+        for path in python_files(folder)
         if any(map(writes, ast.walk(tree(path))))
     }
     assert found - WRITERS.keys() == set(), (
@@ -466,14 +477,16 @@ def test_one_function_removes_trees() -> None:
     and very deep ones.
     """
     uses = re.compile(r"\b(?:rmtree|removedirs|TemporaryDirectory)\(")
-    files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*.py")]
+    files = [
+        path for folder in ("src", "automation", "bench") for path in (ROOT / folder).rglob("*.py")
+    ]
     assert [str(path) for path in files if uses.search(path.read_text())] == []
 
 
 def test_a_framework_is_imported_in_its_own_rooms_only() -> None:
     strays = [
         f"{name_of(path)}:{line}: {package}"
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         for package, line in imports(tree(path), deferred=True)
         if package in HOMES and not room_path(path).startswith(HOMES[package])
     ]
@@ -483,7 +496,7 @@ def test_a_framework_is_imported_in_its_own_rooms_only() -> None:
 def test_heavy_libraries_are_never_imported_at_module_top() -> None:
     eager = [
         f"{name_of(path)}:{line}: {package}"
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS
         for package, line in imports(tree(path), deferred=False)
         if package in HEAVY
@@ -509,8 +522,8 @@ def test_starting_the_command_line_loads_no_heavy_library() -> None:
 
 def test_importing_every_room_but_those_of_a_framework_loads_no_heavy_library() -> None:
     modules = [
-        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        for path in python_files(SRC / "codeloop")
+        module_name(path)
+        for path in python_files(*PACKAGES)
         if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS
         and room_path(path) not in FRAMEWORK_ROOMS.values()
         and path.name != "__main__.py"
@@ -521,10 +534,7 @@ def test_importing_every_room_but_those_of_a_framework_loads_no_heavy_library() 
 @cache
 def module_imports() -> dict[str, set[str]]:
     """Return which modules of ours each module imports, wherever in the file the import stands."""
-    modules = {
-        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in python_files(SRC / "codeloop")
-    }
+    modules = {module_name(path): path for path in python_files(*PACKAGES)}
     found: dict[str, set[str]] = {}
     for name, path in modules.items():
         found[name] = {
@@ -543,8 +553,8 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
     """
     modules = module_imports().keys()
     found: dict[str, set[tuple[str, str]]] = {name: set() for name in modules}
-    for path in python_files(SRC / "codeloop"):
-        own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+    for path in python_files(*PACKAGES):
+        own = module_name(path)
         bases = (
             "codeloop",
             *(
@@ -630,7 +640,7 @@ def test_imports_by_string_are_those_of_the_tables() -> None:
     assert files == TABLES
     callers = {
         room_path(path)
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Name | ast.Attribute)
         if (node.id if isinstance(node, ast.Name) else node.attr) in {"import_module", "__import__"}
@@ -642,13 +652,13 @@ def test_imports_by_string_are_those_of_the_tables() -> None:
 def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:
     useless = [
         f"{name_of(path)}:{node.lineno} imports {node.module}"
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         for top in [{each.module for each in tree(path).body if isinstance(each, ast.ImportFrom)}]
         for outer in ast.walk(tree(path))
         if isinstance(outer, Function)
         for node in ast.walk(outer)
         if isinstance(node, ast.ImportFrom)
-        and str(node.module).startswith("codeloop.")
+        and str(node.module).startswith(("codeloop.", "codeloop_automation."))
         and node.module in top
     ]
     assert useless == []
@@ -689,7 +699,7 @@ WAITERS = {
         "config/project_root.py",
     ),
     *(
-        "automation/schedule/notification.py",
+        "client/notification.py",
         "automation/schedule/timers.py",
         "cli/commands/extend/installer.py",
     ),
@@ -715,7 +725,7 @@ def find_calls(pattern: re.Pattern[str]) -> set[str]:
     """Return the files with a call of a function whose whole name matches."""
     return {
         room_path(path)
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         if any(
             isinstance(node, ast.Call) and pattern.fullmatch(ast.unparse(node.func))
             for node in ast.walk(tree(path))
@@ -740,7 +750,7 @@ def test_a_program_that_is_started_elsewhere_gets_that_directory_as_pwd() -> Non
     """
     starts = [
         (room_path(path), {each.arg: ast.unparse(each.value) for each in node.keywords})
-        for path in python_files(SRC / "codeloop")
+        for path in python_files(*PACKAGES)
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("subprocess.")
     ]
@@ -755,7 +765,7 @@ def test_one_function_starts_git() -> None:
     hooks and further files.
     """
     searching, calling = set[str](), set[str]()
-    for path in python_files(SRC / "codeloop"):
+    for path in python_files(*PACKAGES):
         nodes = list(ast.walk(tree(path)))
         if any(isinstance(node, ast.Call) and names_git(node) for node in nodes):
             searching.add(room_path(path))
@@ -814,7 +824,7 @@ def test_every_file_of_ours_that_the_documentation_names_is_there() -> None:
         for path in re.findall(
             r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)(?:::\w+)?`", page.read_text(encoding="utf-8")
         )
-        if not any((home / path).is_file() for home in (ROOT, SRC / "codeloop"))
+        if not any((home / path).is_file() for home in (ROOT, PACKAGES[0], AUTOMATION))
     ]
     assert missing == []
 
@@ -826,7 +836,11 @@ def test_a_file_that_the_map_names_without_its_folder_is_in_that_of_the_file_bef
         for name in re.findall(r"`([\w./-]+)`", row):
             if "/" in name:
                 path = next(
-                    (home / name for home in (SRC / "codeloop", ROOT) if (home / name).exists()),
+                    (
+                        home / name
+                        for home in (PACKAGES[0], AUTOMATION, ROOT)
+                        if (home / name).exists()
+                    ),
                     ROOT / name,
                 )
                 folder = path if path.is_dir() else path.parent
@@ -866,7 +880,7 @@ def test_what_pip_installs_is_what_uv_locks() -> None:
     locked = {
         package["name"]: package.get("version")
         for package in lock["package"]
-        if package["name"] != "codeloop"
+        if package["name"] not in {"codeloop", "codeloop-automation"}
     }
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = wanted["dependency-groups"]

@@ -119,25 +119,42 @@ def test_every_exception_is_needed_and_no_block_consists_of_them() -> None:
     ] == []
 
 
+def build_wheel(project: Path, folder: Path) -> zipfile.ZipFile:
+    """Build a distribution; return its wheel, in which all of its sources are."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=project, capture_output=True, check=True)
+    (wheel,) = folder.glob("*.whl")
+    opened, source = zipfile.ZipFile(wheel), project / "src"
+    ours = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    assert {path for path in ours if "__pycache__" not in path} - set(opened.namelist()) == set()
+    return opened
+
+
+def read_metadata(wheel: zipfile.ZipFile) -> tuple[str, str, str]:
+    """Return the fields of a wheel's metadata, a separator and its description."""
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return wheel.read(name).decode().partition("\n\n")
+
+
 @pytest.mark.slow
 def test_the_project_can_be_installed_as_the_pages_say(tmp_path: Path) -> None:
     installs = [words for page in PAGES for words in commands(page) if "install" in words]
-    assert {words[-1] for words in installs} == {"."}
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    inside = set(zipfile.ZipFile(wheel).namelist())
-    source = ROOT / "src"
-    ours = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
-    assert {path for path in ours if "__pycache__" not in path} - inside == set()
+    assert {words[-1] for words in installs} == {".", "./automation"}
+    inside = build_wheel(ROOT, tmp_path / "core")
+    added = build_wheel(ROOT / "automation", tmp_path / "automation")
+    assert not any(name.startswith("codeloop_automation/") for name in inside.namelist())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"]["codeloop"] == "codeloop.cli.main:main"
     # The repository has no public address, so a link of its pages would be dead
     # where the package is shown.
-    (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
-    description = zipfile.ZipFile(wheel).read(metadata).decode().partition("\n\n")[2]
+    fields, _, description = read_metadata(inside)
     assert "codeloop demo" in description
     assert LINK.findall(description) == []
+    # Neither asks a package index for what others may have there by the same name.
+    version = re.search(r"^Version: (.*)$", fields, re.MULTILINE)
+    assert version is not None
+    assert f"\nRequires-Dist: codeloop-automation=={version[1]}; extra == 'automation'\n" in fields
+    assert "\nRequires-Dist: codeloop" not in read_metadata(added)[0]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codeloop.automation.ci.setup_file.install_source import InstallSource
-from codeloop.automation.ci.setup_file.setup_file import make_setup_file
+from codeloop_automation.ci.setup_file.install_source import InstallSource
+from codeloop_automation.ci.setup_file.setup_file import make_setup_file
 from tests.docs.pages import INSTALLING, ROOT, Block, blocks
 from tests.everyday.session import reached
 

@@ -20,6 +20,7 @@ BUILT_FROM = (
     "README.md",
     "LICENSE",
     "scripts/build_hook.py",
+    "scripts/metadata_hook.py",
     "src/codeloop/__init__.py",
 )
 READER = "src/codeloop/kit/version.py"

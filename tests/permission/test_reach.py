@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "codeloop"
+AUTOMATION = ROOT / "automation" / "src"
 PAGE = ROOT / "docs" / "decisions" / "0017-one-gate-decides.md"
 STARTS = {
     *(
@@ -64,7 +65,12 @@ def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> N
         for row in ROW.findall(programs)
         for place in re.findall(r"`([a-z_/.]+/[a-z_.]*)`", row)
     ]
-    found = {file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py") if starts(file)}
+    found = {
+        file.relative_to(base).as_posix()
+        for base in (SRC, AUTOMATION)
+        for file in base.rglob("*.py")
+        if starts(file)
+    }
     unnamed = {
         each
         for each in found
@@ -88,6 +94,5 @@ def test_the_places_of_the_page_are_there() -> None:
     text = PAGE.read_text(encoding="utf-8")
     places = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text)
     assert len(places) > 15
-    assert [
-        each for each in places if not (SRC / each).exists() and not (ROOT / each).exists()
-    ] == []
+    bases = (SRC, AUTOMATION, ROOT)
+    assert [each for each in places if not any((base / each).exists() for base in bases)] == []

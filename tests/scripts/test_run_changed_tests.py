@@ -214,7 +214,9 @@ def test_no_test_starts_after_the_time_and_those_left_are_named(project: Path) -
 def test_every_module_of_the_program_is_reached_by_a_test() -> None:
     graph = FileGraph(ROOT)
     modules = [
-        name for name in graph.texts if name.startswith("src/codeloop/") and "/data/" not in name
+        name
+        for name in graph.texts
+        if name.startswith(("src/codeloop/", "automation/src/")) and "/data/" not in name
     ]
     assert (
         choose_tests(

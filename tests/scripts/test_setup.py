@@ -19,7 +19,14 @@ import pytest
 from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.slow
-SOURCES = ("pyproject.toml", "uv.lock", "requirements.txt", "requirements-dev.txt", "scripts/setup")
+SOURCES = (
+    "pyproject.toml",
+    "automation/pyproject.toml",
+    "uv.lock",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "scripts/setup",
+)
 FIRST = next(
     line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line
 ).split()[0]

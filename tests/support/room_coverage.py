@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from coverage import Coverage
 
-SOURCE = Path(__file__).parents[2] / "src" / "codeloop"
+ROOT = Path(__file__).parents[2]
+PACKAGES = (ROOT / "src" / "codeloop", ROOT / "automation" / "src")
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-cov has combined what its workers wrote
@@ -21,14 +22,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     coverage.load()
     lines: Counter[str] = Counter()
     missing: Counter[str] = Counter()
-    for file in SOURCE.rglob("*.py"):
+    for package, file in ((each, file) for each in PACKAGES for file in each.rglob("*.py")):
         _, statements, _, unseen, _ = coverage.analysis2(str(file))
-        parts = file.relative_to(SOURCE).parts
+        parts = file.relative_to(package).parts
         for room in ((parts[0] if len(parts) > 1 else "top"), "in all"):
             lines[room] += len(statements)
             missing[room] += len(unseen)
     terminalreporter.section("lines that the tests ran")
     for room, count in sorted(lines.items(), key=lambda row: (row[0] == "in all", row[0])):
         terminalreporter.write_line(
-            f"{room:12} {100 * (count - missing[room]) / max(count, 1):5.1f} % of {count:,}"
+            f"{room:20} {100 * (count - missing[room]) / max(count, 1):5.1f} % of {count:,}"
         )

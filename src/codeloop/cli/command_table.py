@@ -34,6 +34,7 @@ from codeloop.cli.options import (
 from codeloop.kit.text.terminal_text import escape_controls
 
 # The commands by name, each with the place of its code and its help text.
+# Without a place: of `codeloop-automation`, in the folder `automation` of the repository.
 COMMANDS = {
     "run": LazyCommand("commands.run:run", "Run one task and exit."),
     "demo": LazyCommand(
@@ -43,20 +44,20 @@ COMMANDS = {
     "web": LazyCommand("commands.serve:web", "Show your sessions in the browser."),
     "acp": LazyCommand("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
     "ci": LazyCommand(
-        "commands.automation.ci:ci",
+        "",
         "Work on issues and pull requests in jobs of GitHub, GitLab or any host.",
     ),
     "attach": LazyCommand("commands.attach:attach", "Start a conversation on a running server."),
     "fleet": LazyCommand(
-        "commands.automation.fleet:fleet",
+        "",
         "Run a table of jobs, each exactly once and in its own clone.",
     ),
     "schedule": LazyCommand(
-        "commands.automation.schedule:schedule",
+        "",
         "Run prompts at set times, by the system's own timers.",
     ),
     "bench": LazyCommand(
-        "commands.automation.bench:bench",
+        "",
         "Do tasks of your own with several agents and models, and compare.",
     ),
     "models": LazyCommand("commands.models:models", "List models with their limits and prices."),
@@ -142,6 +143,16 @@ class RootGroup(LazyGroup):
         ctx.meta[IS_PROMPT_KEY] = "--" in args
         # The group's own method would take the first word for the name of a command.
         return click.Command.parse_args(self, ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was called. Raises UsageProblem: it is not installed."""
+        if (row := COMMANDS.get(args[0])) is not None and row.find(args[0]) is None:
+            from codeloop.cli.missing_commands import explain_missing_command
+
+            raise explain_missing_command(args[0])
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

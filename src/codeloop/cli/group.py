@@ -4,12 +4,14 @@ Their help shows whole sentences, a command's module is loaded when it is called
 and unknown names get suggestions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
+from codeloop.kit.entry_points import find_entry_points
 from codeloop.kit.lazy import load_object
 from codeloop.kit.text.suggest import format_suggestion
 from codeloop.kit.text.terminal_text import escape_controls
@@ -43,9 +45,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, self.get_short_help(ctx, name)) for name in self.list_commands(ctx)]
-            )
+            rows = [(name, self.get_short_help(ctx, name)) for name in self.list_commands(ctx)]
+            # A command without help is one that is not installed.
+            formatter.write_dl([row for row in rows if row[1]])
 
     def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
@@ -56,15 +58,24 @@ class CommandGroup(click.Group):
 class LazyCommand(NamedTuple):
     """A command that is loaded when it is called. `target`: where it is,
     as `module:name` below `codeloop.cli`.
+
+    "": in a further distribution, which names it in its entry points `codeloop.commands`.
     """
 
     target: str
     help: str
 
+    def find(self, name: str) -> Callable[[], click.Command] | None:
+        """Return what loads the command; None: its distribution is not installed."""
+        if self.target:
+            return partial(load_object, f"cli.{self.target}")
+        found = find_entry_points("codeloop.commands").get(name)
+        return found.load if found is not None else None
+
 
 class LazyGroup(CommandGroup):
     """A group that imports a command's module only when it is called;
-    help and completion need none of them.
+    help and completion need none of them, and show those that are installed.
 
     `lazy_commands`: its commands by name.
     """
@@ -76,27 +87,29 @@ class LazyGroup(CommandGroup):
         self._lazy_commands = lazy_commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the table's order."""
+        """Return the names in the table's order, those that are not installed, too."""
         del ctx
         return list(self._lazy_commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one command."""
+        """Load one command; None: it is unknown, or not installed."""
         del ctx
         lazy_command = self._lazy_commands.get(cmd_name)
-        return load_object(f"cli.{lazy_command.target}") if lazy_command is not None else None
+        load = lazy_command.find(cmd_name) if lazy_command is not None else None
+        return load() if load is not None else None
 
     def get_short_help(self, ctx: click.Context, name: str) -> str:
-        """Return a command's one-line help."""
+        """Return a command's one-line help; "": it is not installed."""
         del ctx
-        return self._lazy_commands[name].help
+        lazy_command = self._lazy_commands[name]
+        return lazy_command.help if lazy_command.find(name) is not None else ""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands that begin with what is typed, and the options."""
         completion_items = [
             CompletionItem(name, help=lazy_command.help)
             for name, lazy_command in self._lazy_commands.items()
-            if name.startswith(incomplete)
+            if name.startswith(incomplete) and lazy_command.find(name) is not None
         ]
         # The group's own method would load every command for its help text.
         return [*completion_items, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -167,7 +167,7 @@ def _list_command_lines(group: click.Group, context: click.Context) -> Iterator[
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from (f"{name} {line}" for line in _list_command_lines(command, context))
-        else:
+        elif command is not None:
             yield name
 
 

@@ -47,9 +47,7 @@ def find_change(error: BaseException | None = None) -> InstallationChanged | Non
     update may have come to some files only.
     """
     # A module that is not loaded yet may be the first that an update removes.
-    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(
-        "codeloop."
-    )
+    is_missing = isinstance(error, ModuleNotFoundError) and _is_ours(error.name or "")
     if _read_state() == _STATE_AT_START and not is_missing and not _has_lost_module():
         return None
     if not _FIRST_FILE.exists():
@@ -61,8 +59,12 @@ def find_change(error: BaseException | None = None) -> InstallationChanged | Non
     return InstallationChanged(f"codeloop was updated while it ran{versions}: restart it.")
 
 
+def _is_ours(module: str) -> bool:
+    return module.startswith(("codeloop.", "codeloop_automation."))
+
+
 def _has_lost_module() -> bool:
-    modules = [module for name, module in sys.modules.items() if name.startswith("codeloop.")]
+    modules = [module for name, module in sys.modules.items() if _is_ours(name)]
     return any(module.__file__ and not Path(module.__file__).exists() for module in modules)
 
 
@@ -108,7 +110,7 @@ class _LateImports:
         self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
         """Return None. Raises InstallationChanged."""
-        if not name.startswith("codeloop.") or _read_state() == _STATE_AT_START:
+        if not _is_ours(name) or _read_state() == _STATE_AT_START:
             return None
         spec = PathFinder.find_spec(name, path)
         # One that is not there any more is not older than this process either.

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.benchmark.agents import (
+from codeloop.schema.errors import UsageProblem
+from codeloop_automation.benchmark.agents import (
     find_agent,
     parse_opencode_output,
     parse_result_line,
 )
-from codeloop.automation.benchmark.runner import BenchPlan, run_plan
-from codeloop.automation.benchmark.tasks import read_tasks
-from codeloop.schema.errors import UsageProblem
+from codeloop_automation.benchmark.runner import BenchPlan, run_plan
+from codeloop_automation.benchmark.tasks import read_tasks
 from tests.cli.program import HANGING, Desk, call, lives, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest

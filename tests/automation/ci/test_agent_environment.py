@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.automation.ci.agent_program import make_agent_environment
+from codeloop_automation.ci.agent_program import make_agent_environment
 
 TOKEN = "t0ken-of-the-host"
 MODEL_KEYS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci import agent_program
-from codeloop.automation.ci.agent_program import AgentLimits, AgentProgram
 from codeloop.schema.wire import replace
+from codeloop_automation.ci import agent_program
+from codeloop_automation.ci.agent_program import AgentLimits, AgentProgram
 
 # GitHub kills a cancelled job after 7.5 + 2.5 seconds;
 # the comment about the end needs a part of these.

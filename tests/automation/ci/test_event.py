@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.ci.event import (
+from codeloop.schema.errors import UsageProblem
+from codeloop_automation.ci.event import (
     CiEvent,
     Review,
     Skip,
@@ -14,7 +15,6 @@ from codeloop.automation.ci.event import (
     read_github_event,
     read_gitlab_event,
 )
-from codeloop.schema.errors import UsageProblem
 
 ADA = {"login": "ada", "type": "User"}
 OWN = {"full_name": "acme/calc"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.inert_text import read_inert_message
+from codeloop_automation.ci.inert_text import read_inert_message
 from tests.automation.ci.ci_project import CALC, make_bare, run
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.gitlab_server import EVE, GitLabServer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.event_runner import read_record
+from codeloop_automation.ci.event_runner import read_record
 from tests.automation.ci.ci_project import CALC, LIMITS, TEST, CiProject, make_bare, run
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host

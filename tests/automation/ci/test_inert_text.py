@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from codeloop.automation.ci.inert_text import (
+from codeloop_automation.ci.inert_text import (
     make_code_block,
     make_code_span,
     make_inert_line,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.job_environment import HostName, JobFlags, make_host
 from codeloop.schema.errors import UsageProblem
+from codeloop_automation.ci.job_environment import HostName, JobFlags, make_host
 
 GITHUB = {"GITHUB_REPOSITORY": "ada/app"}
 GITLAB = {"CI_SERVER_URL": "https://gitlab.com", "CI_PROJECT_ID": "1", "CI_PROJECT_PATH": "ada/app"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.job_log import make_log_line
+from codeloop_automation.ci.job_log import make_log_line
 from tests.automation.ci.test_github import DONE, FIX, open_project
 from tests.cli.program import bash
 

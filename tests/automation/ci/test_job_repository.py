@@ -4,8 +4,8 @@ and the commits of earlier jobs.
 
 from pathlib import Path
 
-from codeloop.automation.ci.hosts.host import Author
-from codeloop.automation.ci.job_repository import REQUEST_TRAILER, JobRepository
+from codeloop_automation.ci.hosts.host import Author
+from codeloop_automation.ci.job_repository import REQUEST_TRAILER, JobRepository
 from tests.automation.ci.ci_project import commit, make_bare, run
 
 AUTHOR = Author("t", "t@e.org")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.output_files import remove_links, write_output
 from codeloop.schema.errors import CodeloopError
+from codeloop_automation.ci.output_files import remove_links, write_output
 
 
 def test_links_and_what_is_no_file_are_not_published(tmp_path: Path) -> None:

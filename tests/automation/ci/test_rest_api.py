@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.agent_program import AgentLimits
-from codeloop.automation.ci.event import CiEvent
-from codeloop.automation.ci.event_runner import (
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import replace
+from codeloop_automation.ci.agent_program import AgentLimits
+from codeloop_automation.ci.event import CiEvent
+from codeloop_automation.ci.event_runner import (
     COMMENT_MARKER,
     ThreadRecord,
     read_record,
     render_comment,
     run_event,
 )
-from codeloop.automation.ci.hosts import rest_api
-from codeloop.automation.ci.hosts.github import GitHub
-from codeloop.automation.ci.hosts.host import HostProblem
-from codeloop.automation.ci.job import JobSettings
-from codeloop.schema.errors import UsageProblem
-from codeloop.schema.wire import replace
+from codeloop_automation.ci.hosts import rest_api
+from codeloop_automation.ci.hosts.github import GitHub
+from codeloop_automation.ci.hosts.host import HostProblem
+from codeloop_automation.ci.job import JobSettings
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.model.local_server import http, serving
@@ -179,7 +179,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
     event = CiEvent(kind="comment", key="comment-2", actor="ada", number=number, text="/codeloop")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "codeloop.automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100)
+            "codeloop_automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100)
         )
         with pytest.raises(UsageProblem, match="not the top folder of a git checkout"):
             await run_event(github, event, settings, write_log)

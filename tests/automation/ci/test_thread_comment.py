@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.event_runner import (
+from codeloop.schema.errors import CodeloopError
+from codeloop_automation.ci.event_runner import (
     ThreadRecord,
     mark_done,
     read_record,
     render_comment,
 )
-from codeloop.automation.ci.output_files import write_output
-from codeloop.schema.errors import CodeloopError
+from codeloop_automation.ci.output_files import write_output
 
 
 def test_a_record_is_read_back_from_the_start_of_a_comment_only() -> None:

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.fleet.coordinator import Coordinator, FleetReports
-from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_programs
-from codeloop.automation.fleet.jobs import FleetJob, read_jobs
-from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.ledger_databases import SqliteDatabase
-from codeloop.automation.fleet.limits import FleetLimits
-from codeloop.automation.fleet.local_driver import LocalDriver
-from codeloop.schema.bounds.automation import FLEET_STOP_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop_automation.bounds import FLEET_STOP_TIME
+from codeloop_automation.fleet.coordinator import Coordinator, FleetReports
+from codeloop_automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_programs
+from codeloop_automation.fleet.jobs import FleetJob, read_jobs
+from codeloop_automation.fleet.ledger import Ledger
+from codeloop_automation.fleet.ledger_databases import SqliteDatabase
+from codeloop_automation.fleet.limits import FleetLimits
+from codeloop_automation.fleet.local_driver import LocalDriver
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
@@ -214,7 +214,7 @@ def test_of_many_programs_some_are_asked_to_end_and_all_are_ended_in_time(
     asked = tmp_path / "asked"
     asked.touch()
     clock = Clock(lambda: len(asked.read_text().split()) >= number - 4)
-    monkeypatch.setattr("codeloop.automation.fleet.end_programs.time", clock)
+    monkeypatch.setattr("codeloop_automation.fleet.end_programs.time", clock)
     script = f"trap 'echo asked >> {asked}' TERM; echo ready; while :; do sleep 60 & wait; done"
     programs = [
         subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)

@@ -4,9 +4,9 @@ and its error names the repository.
 
 import pytest
 
-from codeloop.automation.fleet import git
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
+from codeloop_automation.fleet import git
 
 
 def test_git_that_takes_too_long_is_ended_and_its_repository_named(

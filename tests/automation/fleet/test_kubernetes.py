@@ -19,16 +19,16 @@ from typing import Any
 import pytest
 import yaml
 
-from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
-from codeloop.automation.fleet.kubernetes.cluster_access import (
+from codeloop.schema.errors import CodeloopError
+from codeloop_automation.fleet.jobs import FleetJob
+from codeloop_automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
+from codeloop_automation.fleet.kubernetes.cluster_access import (
     ClusterAccess,
     find_access,
     read_pod_access,
 )
-from codeloop.automation.fleet.kubernetes.driver import JobWatcher
-from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
-from codeloop.schema.errors import CodeloopError
+from codeloop_automation.fleet.kubernetes.driver import JobWatcher
+from codeloop_automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import KEY, Desk, bash, serving, steps
 from tests.support.kubernetes_api import MISSING, KubernetesServer

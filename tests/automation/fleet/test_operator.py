@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.fleet import limits
-from codeloop.automation.fleet.driver import Spending
-from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.ledger_databases import SqliteDatabase
-from codeloop.automation.fleet.limits import Outage
 from codeloop.kit.limit import Limit
 from codeloop.kit.processes import is_alive, read_start_time
+from codeloop_automation.fleet import limits
+from codeloop_automation.fleet.driver import Spending
+from codeloop_automation.fleet.jobs import FleetJob
+from codeloop_automation.fleet.ledger import Ledger
+from codeloop_automation.fleet.ledger_databases import SqliteDatabase
+from codeloop_automation.fleet.limits import Outage
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import HANGING, Desk, bash, serving, steps
 from tests.support.answers import Answer

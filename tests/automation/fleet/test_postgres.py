@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.fleet.driver import Spending
-from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.ledger_databases import PostgresDatabase
+from codeloop_automation.fleet.driver import Spending
+from codeloop_automation.fleet.jobs import FleetJob
+from codeloop_automation.fleet.ledger import Ledger
+from codeloop_automation.fleet.ledger_databases import PostgresDatabase
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import HANGING, Desk, bash, serving, steps
 from tests.support.postgres import find_programs, run_postgres

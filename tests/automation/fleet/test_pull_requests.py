@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
 from codeloop.schema.errors import UsageProblem
+from codeloop_automation.fleet.repository_host import find_repository_host, normalise_address
 from tests.automation.ci.ci_project import make_bare
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.gitlab_server import GitLabServer

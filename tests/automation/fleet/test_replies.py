@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.fleet.driver import check_result, get_cost
+from codeloop_automation.fleet.driver import check_result, get_cost
 from tests.automation.fleet.test_fleet import repository, status, write_table
 from tests.cli.program import Desk
 

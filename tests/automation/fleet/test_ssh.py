@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from codeloop.kit.processes import list_processes
 from codeloop.schema.errors import UsageProblem
+from codeloop_automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.test_kill import wait_for

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from codeloop.automation.schedule.cron import parse_cron
 from codeloop.schema.errors import UsageProblem
+from codeloop_automation.schedule.cron import parse_cron
 
 
 def at(text: str) -> datetime:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.schedule import schedule_store
-from codeloop.automation.schedule.schedule_store import Schedule, ScheduleStore
 from codeloop.kit.small_files import lock
+from codeloop_automation.schedule import schedule_store
+from codeloop_automation.schedule.schedule_store import Schedule, ScheduleStore
 
 
 def make_schedule(name: str) -> Schedule:

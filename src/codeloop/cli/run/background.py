@@ -50,6 +50,6 @@ def notify_of_question(session_id: str, question: str) -> None:
 
 
 def _notify(title: str, text: str) -> None:
-    from codeloop.automation.schedule.notification import show_notification
+    from codeloop.client.notification import show_notification
 
     show_notification(title, one_line(text, _MAX_TEXT), {})

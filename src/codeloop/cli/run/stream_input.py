@@ -17,7 +17,7 @@ from codeloop.client.wire.stdio_lines import start_line_reader
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
-from codeloop.schema.bounds.automation import STREAM_WAITING
+from codeloop.schema.bounds.program import STREAM_WAITING
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments

@@ -2,10 +2,10 @@
 in one table: `codeloop debug limits` prints it.
 """
 
+from codeloop.kit.entry_points import find_entry_points
 from codeloop.kit.limit import Limit
 from codeloop.schema import limits
 from codeloop.schema.bounds import (
-    automation,
     cloud,
     doctor,
     editor,
@@ -23,7 +23,6 @@ from codeloop.schema.bounds import (
 
 _LIMIT_MODULES = (
     limits,
-    automation,
     cloud,
     doctor,
     editor,
@@ -41,8 +40,9 @@ _LIMIT_MODULES = (
 
 
 def list_limits() -> tuple[Limit, ...]:
-    """Return the limits of all modules, sorted by name."""
-    values = (value for module in _LIMIT_MODULES for value in vars(module).values())
+    """Return the limits of all modules, those of other distributions too, sorted by name."""
+    added = (each.load() for each in find_entry_points("codeloop.limits").values())
+    values = (value for module in (*_LIMIT_MODULES, *added) for value in vars(module).values())
     return tuple(
         sorted(
             (value for value in values if isinstance(value, Limit)), key=lambda limit: limit.name

@@ -1,4 +1,4 @@
-"""Limits of the programs that inspect a project for us,
+"""Limits of the programs that inspect a project for us, show a notification or send messages,
 and of copies of its last commit (`COMMIT_*`).
 """
 
@@ -22,3 +22,10 @@ COMMIT_SHOWN = Limit(
 COMMIT_LEFT = Limit(
     "commit.left", 3_600_000, "ms", "before a copy that a killed process left is removed"
 )
+STREAM_WAITING = Limit(
+    "stream.waiting",
+    1_000,
+    "count",
+    "messages of stream-json that wait for their turn; then stdin is not read on",
+)
+SCHEDULE_NOTIFY = Limit("schedule.notify", 5_000, "ms", "for the program that shows a notification")

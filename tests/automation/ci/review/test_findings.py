@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.ci.agent_program import RecordedCall
-from codeloop.automation.ci.review.findings import (
+from codeloop_automation.ci.agent_program import RecordedCall
+from codeloop_automation.ci.review.findings import (
     ReviewFinding,
     find_enclosing_name,
     find_proof,

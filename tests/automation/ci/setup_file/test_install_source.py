@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.setup_file.install_source import (
+from codeloop.schema.errors import UsageProblem
+from codeloop_automation.ci.setup_file.install_source import (
     InstallSource,
     find_install_source,
     parse_install_source,
     read_clone,
 )
-from codeloop.schema.errors import UsageProblem
 
 ADDRESS = "https://git.example:8443/team/codeloop.git"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from codeloop.automation.ci.setup_file.install_source import InstallSource
-from codeloop.automation.ci.setup_file.setup_file import make_setup_file, write_setup_file
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop_automation.ci.setup_file.install_source import InstallSource
+from codeloop_automation.ci.setup_file.setup_file import make_setup_file, write_setup_file
 
 SOURCE = InstallSource(
     "https://git.example/team/codeloop.git", "0123456789abcdef0123456789abcdef01234567"
