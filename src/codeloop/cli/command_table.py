@@ -120,6 +120,9 @@ COMMANDS = {
         "commands.examine.doctor:doctor",
         "Check whether everything works here, and how to fix what does not.",
     ),
+    "gc": LazyCommand(
+        "commands.examine.gc:gc", "Remove what nothing has used for long from codeloop's folders."
+    ),
     "debug": LazyCommand(
         "commands.examine.debug:debug",
         "Show configuration, paths, limits, the log and the sandbox.",

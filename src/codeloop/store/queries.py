@@ -163,6 +163,13 @@ class Queries:
             _message_decoder.decode(data), tuple(_part_decoder.decode(row[0]) for row in parts)
         )
 
+    def measure_sessions(self, sessions: Iterable[str]) -> int:
+        """Return the bytes of the messages of sessions."""
+        sql = """
+            SELECT coalesce(sum(length(data)), 0) FROM part
+            WHERE session_id IN (SELECT value FROM json_each(?))"""
+        return (self._db.fetch_one(sql, _to_json_list(sessions)) or (0,))[0]
+
     def has_any_id(
         self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]
     ) -> bool:

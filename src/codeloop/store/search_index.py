@@ -89,7 +89,7 @@ class SearchIndex:
 def remove_index(database: Path) -> None:
     """Remove the index of a database, so that nothing is left of what was deleted there."""
     with suppress(OSError):
-        _get_path(database).unlink(missing_ok=True)
+        get_index_path(database).unlink(missing_ok=True)
 
 
 def _read_text(data: bytes) -> str:
@@ -116,7 +116,7 @@ def _open_index(database: Path) -> sqlite3.Connection:
 
     A damaged index is made anew. Where none can be written, it is made in memory.
     """
-    path = _get_path(database)
+    path = get_index_path(database)
     try:
         return _connect(path, database)
     except sqlite3.OperationalError:
@@ -129,7 +129,8 @@ def _open_index(database: Path) -> sqlite3.Connection:
         return _connect(None, database)
 
 
-def _get_path(database: Path) -> Path:
+def get_index_path(database: Path) -> Path:
+    """Return the file of a database's index."""
     return database.with_name(f"{database.name}.search")
 
 
