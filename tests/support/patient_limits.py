@@ -30,14 +30,19 @@ def make_limit_code(values: Mapping[str, int]) -> str:
     """Return code that sets limits, to be run before the modules that use them are imported.
 
     `values`: by the names in `schema/limits.py`,
-    or as `MODULE.NAME` of a module in `schema/bounds/`.
+    or as `MODULE.NAME` of a module in `schema/bounds/`, or `automation.NAME`.
     """
     rows = [(name if "." in name else f"limits.{name}", value) for name, value in values.items()]
     modules = sorted({name.partition(".")[0] for name, _ in rows} - {"limits"})
     return "".join(
         (
             "from codeloop.schema import limits; ",
-            f"from codeloop.schema.bounds import {', '.join(modules)}; " if modules else "",
+            *(
+                "from codeloop_automation import bounds as automation; "
+                if module == "automation"
+                else f"from codeloop.schema.bounds import {module}; "
+                for module in modules
+            ),
             "from codeloop.schema.wire import replace; ",
             *(f"{name} = replace({name}, value={value}); " for name, value in rows),
         )

@@ -84,11 +84,7 @@ class SessionPicker(Picker[str]):
         super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._dialog_context.client
-        sessions = await client.call(
-            SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
-        )
-        labels = await _read_labels(client)
+        sessions, labels = await _read_sessions(self._dialog_context.client)
         self._sessions = {session.id: session for session in sessions}
         shows_directory = len({session.directory for session in sessions}) > 1
         self._pin_ids = frozenset(self._pins.read())
@@ -173,6 +169,12 @@ class SessionPicker(Picker[str]):
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
 
+async def _read_sessions(client: Client) -> tuple[list[Session], dict[str, str]]:
+    """Return the project's sessions, but for those of subagents, and their labels."""
+    arguments = ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
+    return await client.call(SESSION_LIST, arguments), await _read_labels(client)
+
+
 async def _read_labels(client: Client) -> dict[str, str]:
     """Return a label for each session that works, or waits for an answer to its own
     or a subagent's question.
@@ -251,11 +253,7 @@ class ForkPicker(Picker[str]):
         super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._dialog_context.client
-        sessions = await client.call(
-            SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
-        )
-        labels = await _read_labels(client)
+        sessions, labels = await _read_sessions(self._dialog_context.client)
         sessions_by_id = {session.id: session for session in sessions} | {
             self._session.id: self._session
         }

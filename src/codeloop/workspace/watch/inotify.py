@@ -6,7 +6,6 @@ docs/decisions/0010 says why no package is used.
 """
 
 import os
-import select
 import sys
 from collections.abc import Iterator
 from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
@@ -108,13 +107,6 @@ class InotifyWatch:
         if descriptor is not None and self._folders.get(descriptor) == folder:
             del self._folders[descriptor]
             self._remove_watch(self._fd, descriptor)
-
-    @property
-    def has_events(self) -> bool:
-        """Whether events are waiting for `take_changed_folders`."""
-        poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
-        return bool(poll.poll(0))
 
     def take_changed_folders(self) -> set[str]:
         """Return the folders with events since the last call."""

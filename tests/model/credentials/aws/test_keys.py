@@ -14,6 +14,7 @@ from codeloop.model.credentials.aws.discovery import (
     find_settings,
     parse_region,
 )
+from codeloop.model.credentials.aws.files import read_aws_files
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.errors import ModelUnavailable
 from tests.support.http_service import Reply, ServiceRequest, run_http_service
@@ -332,3 +333,11 @@ async def test_keys_are_fetched_again_shortly_before_they_expire(tmp_path: Path)
             signed: dict[str, Any] = await signer.sign("https://x.example/", {}, b"")
             assert "/us-west-2/bedrock/aws4_request" in signed["authorization"]
     assert len(server.asked) == 2
+
+
+def test_files_in_the_home_of_a_user_who_is_not_there_are_empty() -> None:
+    file = "~nobody-has-this-name/config"
+    found = read_aws_files({"AWS_CONFIG_FILE": file, "AWS_SHARED_CREDENTIALS_FILE": file})
+    assert found == read_aws_files(
+        {"AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
+    )

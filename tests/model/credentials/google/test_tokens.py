@@ -14,6 +14,7 @@ import pytest
 from codeloop.model.credentials.google.chain import GoogleSigner, sign_rs256
 from codeloop.model.credentials.google.discovery import (
     describe_credentials,
+    find_credentials_file,
     find_settings,
     format_host,
 )
@@ -294,3 +295,8 @@ async def test_what_does_not_work_says_what_to_do(tmp_path: Path, name: str) -> 
 )
 def test_each_location_has_its_host(location: str, host: str) -> None:
     assert format_host(location) == host
+
+
+def test_a_file_in_the_home_of_a_user_who_is_not_there_is_a_file_that_is_missing() -> None:
+    named = {"GOOGLE_APPLICATION_CREDENTIALS": "~nobody-has-this-name/key.json"}
+    assert find_credentials_file(named) == Path("~nobody-has-this-name/key.json")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from codeloop.kit.child_process import Launch
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.model.credentials.aws.discovery import (
@@ -242,7 +243,7 @@ async def _fetch_web_identity_keys(
     """Return the keys of a role for the token in a file, which a cluster renews.
     Raises `ModelUnavailable`.
     """
-    file, role = Path(source.file).expanduser(), source.role
+    file, role = expand_user_path(source.file), source.role
     token = (await asyncio.to_thread(read_file_or_empty, file)).decode(errors="replace").strip()
     if not token:
         raise ModelUnavailable(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.bounds.cloud import CLOUD_FILE
 
 Section = dict[str, str]
@@ -66,7 +67,7 @@ def _read_sections(path: str | Path) -> dict[str, Section]:
     if not path:
         return {}
     try:
-        with Path(path).expanduser().open(encoding="utf-8") as file:
+        with expand_user_path(path).open(encoding="utf-8") as file:
             text = file.read(CLOUD_FILE.value)
     except (OSError, UnicodeDecodeError):
         return {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 GLOBAL_LOCATION = "global"
@@ -25,7 +26,7 @@ _PRODUCT_NAME_FILE = Path("/sys/class/dmi/id/product_name")
 def find_credentials_file(environment: Mapping[str, str]) -> Path | None:
     """Return the credentials file: the configured one, else gcloud's; None without one."""
     if path := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
-        return Path(path).expanduser()
+        return expand_user_path(path)
     if configured_folder := environment.get("CLOUDSDK_CONFIG", ""):
         folder = Path(configured_folder)
     elif home := environment.get("HOME") or environment.get("USERPROFILE"):
