@@ -6,7 +6,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.git.own_folder import read_head
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.small_files import read_start_or_empty
+from codeloop.kit.small_files import read_start_or_empty, write_atomically
 from codeloop.workspace.git.repository import Git
 
 _POINTER_BYTES = 4096
@@ -124,6 +124,27 @@ def forget_linked_tree(common: Path, folder: Path) -> None:
     for tree in list_linked_trees(common):
         if tree.folder == real and not os.path.lexists(folder / ".git"):
             remove_tree(tree.git_folder)
+
+
+def repair_links(common: Path, folders: Iterable[Path]) -> None:
+    """Join work trees and their repository again after one of them was renamed or moved, as
+    `git worktree repair` does. Blocks. Raises OSError.
+
+    `folders`: of work trees, which only name each other's place. Where the repository that a tree
+    names is still there, or its tree, nothing is changed.
+    """
+    trees = list_linked_trees(common)
+    for folder in folders:
+        pointer, real = folder / ".git", Path(os.path.realpath(folder))
+        if pointer.is_symlink() or not pointer.is_file():
+            continue
+        text = os.fsdecode(read_start_or_empty(pointer, _POINTER_BYTES)).strip()
+        target = Path(os.path.realpath(folder / text.removeprefix("gitdir: ")))
+        for tree in trees:
+            if tree.folder == real and not target.exists():
+                write_atomically(pointer, b"gitdir: " + os.fsencode(tree.git_folder) + b"\n")
+            elif tree.git_folder == target and not os.path.lexists(tree.folder):
+                write_atomically(target / "gitdir", os.fsencode(real) + b"/.git\n")
 
 
 def is_locked(folder: Path) -> bool:

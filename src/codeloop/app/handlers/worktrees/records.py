@@ -18,6 +18,7 @@ from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import DECODE_ERRORS, Wire
+from codeloop.workspace.git.linked_trees import repair_links
 
 # A record has a few hundred bytes, so a larger file is not one.
 _MAX_RECORD_BYTES = 64 * 1024
@@ -65,7 +66,12 @@ def read_records(project: Project) -> list[WorktreeRecord]:
     repository = _find_repository(project.settings.project_root.root)
     worktree_records: dict[str, WorktreeRecord] = {}
     for folder in list_worktrees_folders(project):
-        for record in _read_folder(folder):
+        found = _read_folder(folder)
+        if repository is not None:
+            # The repository, or codeloop's folder, may have been renamed.
+            with suppress(OSError):
+                repair_links(Path(repository), [folder / record.name for record in found])
+        for record in found:
             if _find_repository(folder / record.name) in (None, repository):
                 worktree_records.setdefault(record.name, record)
     return [worktree_records[name] for name in sorted(worktree_records)]
