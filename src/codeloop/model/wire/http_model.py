@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from urllib.parse import urlsplit
 
-from codeloop.kit.small_files import read_start_or_empty
 from codeloop.model.base_url import redact_url
 from codeloop.model.chat import (
     Finished,
@@ -32,14 +31,19 @@ from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.net.wait_hints import LIMITED_STATUSES, find_pause, read_wait
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
+from codeloop.schema.limits import (
+    MODEL_ANSWER,
+    MODEL_BACKOFF,
+    MODEL_ERROR_BODY,
+    MODEL_TAIL_TIME,
+)
 
 if TYPE_CHECKING:
     from codeloop.model.wire.service_errors import ServiceErrors
 
 # A retry after exactly the time that the service named needs no further pause.
 _LEAST_PAUSE_SECONDS = 0.05
-MAX_KNOWN_BYTES = 64 * 1024
+_MOST_DOUBLINGS = 4
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that hooks can't set: they say where a request ends and which host it
 is for (request smuggling).
@@ -88,6 +92,8 @@ class HttpModel:
         )
         self._free_at = 0.0
         """When the service accepts requests again (monotonic seconds)."""
+        self._refusal_count = 0
+        """How many times in a row it said that it has no capacity, and not for how long."""
         self._path = path
         self._headers = {
             "content-type": "application/json",
@@ -99,12 +105,10 @@ class HttpModel:
             **_lowercase_names(info.headers),
             **_lowercase_names(endpoint.headers),
         }
-        if endpoint.known_refusals is not None and (
-            known := read_start_or_empty(endpoint.known_refusals, MAX_KNOWN_BYTES)
-        ):
+        if endpoint.known_refusals is not None and endpoint.known_refusals.is_file():
             from codeloop.model.wire.known_refusals import apply_known
 
-            self._quirks = apply_known(known, self._address, self._quirks)
+            self._quirks = apply_known(endpoint.known_refusals, self._address, self._quirks)
         self._encoder = self._make_encoder()
 
     def _make_encoder(self) -> RequestEncoder:
@@ -182,6 +186,7 @@ class HttpModel:
                     return
                 # The headers say before the answer does that the next request would be refused.
                 self._free_at = time.monotonic() + find_pause(response.headers, time.time())
+                self._refusal_count = 0
                 has_begun, again = False, None
                 async with aclosing(self._read_events(response, self.reader_type())) as batches:
                     async for events in batches:
@@ -260,8 +265,13 @@ class HttpModel:
         """Have the other sessions of this process wait, too, before they are refused as well."""
         if isinstance(error, APIError) and status in LIMITED_STATUSES:
             headers = error.data.response_headers or {}
+            now = time.monotonic()
             wait = read_wait(headers, time.time(), is_limited=True)
-            self._free_at = max(self._free_at, time.monotonic() + (wait or 0.0))
+            if wait is None:
+                # Those that were sent before it was known count as one.
+                self._refusal_count += now >= self._free_at
+                wait = MODEL_BACKOFF.seconds * 2 ** min(self._refusal_count - 1, _MOST_DOUBLINGS)
+            self._free_at = max(self._free_at, now + wait)
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
         # The error may be a stream that never ends, so only its beginning is read. That is more
