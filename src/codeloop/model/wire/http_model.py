@@ -28,22 +28,16 @@ from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.net.wait_hints import LIMITED_STATUSES, find_pause, read_wait
+from codeloop.net.wait_hints import find_pause
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import (
-    MODEL_ANSWER,
-    MODEL_BACKOFF,
-    MODEL_ERROR_BODY,
-    MODEL_TAIL_TIME,
-)
+from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
 
 if TYPE_CHECKING:
     from codeloop.model.wire.service_errors import ServiceErrors
 
 # A retry after exactly the time that the service named needs no further pause.
 _LEAST_PAUSE_SECONDS = 0.05
-_MOST_DOUBLINGS = 4
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that hooks can't set: they say where a request ends and which host it
 is for (request smuggling).
@@ -92,8 +86,6 @@ class HttpModel:
         )
         self._free_at = 0.0
         """When the service accepts requests again (monotonic seconds)."""
-        self._refusal_count = 0
-        """How many times in a row it said that it has no capacity, and not for how long."""
         self._path = path
         self._headers = {
             "content-type": "application/json",
@@ -181,12 +173,10 @@ class HttpModel:
                     if (again := self._leave_out_refused(error, body)) is not None:
                         yield again
                         continue
-                    self._note_refusal(response.status, error)
                     yield Finished("error", error=error)
                     return
                 # The headers say before the answer does that the next request would be refused.
                 self._free_at = time.monotonic() + find_pause(response.headers, time.time())
-                self._refusal_count = 0
                 has_begun, again = False, None
                 async with aclosing(self._read_events(response, self.reader_type())) as batches:
                     async for events in batches:
@@ -260,18 +250,6 @@ class HttpModel:
             refused.name, self._host, self._info.id, error.data.message
         )
         return RetryScheduled(attempt=0, message=message, at=now_ms())
-
-    def _note_refusal(self, status: int, error: MessageError) -> None:
-        """Have the other sessions of this process wait, too, before they are refused as well."""
-        if isinstance(error, APIError) and status in LIMITED_STATUSES:
-            headers = error.data.response_headers or {}
-            now = time.monotonic()
-            wait = read_wait(headers, time.time(), is_limited=True)
-            if wait is None:
-                # Those that were sent before it was known count as one.
-                self._refusal_count += now >= self._free_at
-                wait = MODEL_BACKOFF.seconds * 2 ** min(self._refusal_count - 1, _MOST_DOUBLINGS)
-            self._free_at = max(self._free_at, now + wait)
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
         # The error may be a stream that never ends, so only its beginning is read. That is more
