@@ -61,34 +61,38 @@ _BARE_INTERPRETER = (
     r"|psql|mysql|mongosh|redis-cli|cat)(?:\s+-[qiu])*\s*"
 )
 _FOLLOWS = r"\s(?:-\w*f|--follow|-w|--watch)\b"
+_LOGS = rf"\b(?:logs|get|watch|events)\b.*{_FOLLOWS}"
 # Programs that show what comes until somebody ends them -> the arguments with which they do.
 _ENDLESS = {
-    r"watch|htop|yes": "",
-    r"top|tcpdump": r"(?!.*\s-\w*[bcn])",
-    r"ping6?": r"(?!.*\s-\w*[cw])",
-    r"tail": r".*\s(?:-\w*[fF]|--follow)",
-    r"less": r".*\s\+F",
-    r"journalctl|stern|heroku|fly|adb": f".*{_FOLLOWS}",
-    r"docker|podman|kubectl|oc|docker-compose|gh": rf".*\b(?:logs|get|watch|events)\b.*{_FOLLOWS}",
-    r"dmesg": r".*\s(?:-\w*[wW]|--follow)",
-    r"inotifywait": r".*\s(?:-\w*m|--monitor)",
-    r"nc|ncat": r".*\s-\w*l",
-    r"(?:io|vm|mp)stat": r"\s+\d+\s*$",
-    r"sleep": r"\s+inf",
+    **dict.fromkeys(("watch", "htop", "yes"), ""),
+    **dict.fromkeys(("top", "tcpdump"), r"^(?!.*\s-\w*[bcn])"),
+    **dict.fromkeys(("ping", "ping6"), r"^(?!.*\s-\w*[cw])"),
+    "tail": r"\s(?:-\w*[fF]|--follow)",
+    "less": r"\s\+F",
+    **dict.fromkeys(("journalctl", "stern", "heroku", "fly", "adb"), _FOLLOWS),
+    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "docker-compose", "gh"), _LOGS),
+    "dmesg": r"\s(?:-\w*[wW]|--follow)",
+    "inotifywait": r"\s(?:-\w*m|--monitor)",
+    **dict.fromkeys(("nc", "ncat"), r"\s-\w*l"),
+    **dict.fromkeys(("iostat", "vmstat", "mpstat"), r"\s\d+\s*$"),
+    "sleep": r"\sinf",
 }
-_LAST_COMMAND = r"(?:(?:sudo|exec|env|command|nice|time)\s+)*(?:\S*/)?"
+_STARTERS = frozenset({"sudo", "exec", "env", "command", "nice", "time"})
 _LAST_CHARS = 4_000
 
 
 def shows_what_comes(command: str) -> bool:
     """Return whether a command never ends by itself, since it follows a file or a program."""
     # Separators in quotes cut a word: then the command counts as one that ends.
-    last = re.split(r"&&|\|\||[;&\n]", command.strip())[-1]
-    return any(
-        re.match(rf"\s*{_LAST_COMMAND}(?:{program})(?![\w./-]){arguments}", each)
-        for each in last.split("|")
-        for program, arguments in _ENDLESS.items()
-    )
+    last = command.replace("&&", "\n").replace(";", "\n").replace("&", "\n").strip(" ")
+    for each in last.rpartition("\n")[2].split("|"):
+        words = each.split()
+        while words and words[0] in _STARTERS:
+            del words[0]
+        arguments = _ENDLESS.get(words[0].rpartition("/")[2]) if words else None
+        if arguments is not None and re.search(arguments, " ".join(["", *words[1:]])):
+            return True
+    return False
 
 
 def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
