@@ -75,6 +75,10 @@ class Terminal:
         os.close(self._main)
         return self.child.wait(timeout=60)
 
+    def read(self, seconds: float) -> None:
+        """Read what it shows; wait at most `seconds` for it."""
+        self._more(seconds)
+
     def _more(self, seconds: float) -> bool:
         if not select.select([self._main], [], [], seconds)[0]:
             return False

@@ -40,6 +40,21 @@ def replace_database(desk: Desk) -> None:
     found.with_name("copy").rename(found)
 
 
+def cut_database(*names: str) -> Callable[[Desk], None]:
+    """Return what cuts the database, or the files beside it, to 0 bytes."""
+
+    def cut(desk: Desk) -> None:
+        (found,) = desk.home.rglob("codeloop.db")
+        for name in names:
+            os.truncate(found.with_name(name), 0)
+
+    return cut
+
+
+def remove_index(desk: Desk) -> None:
+    next(desk.home.rglob("codeloop.db-shm")).unlink()
+
+
 def run_and_lose(desk: Desk, lose: Callable[[Desk], None]) -> tuple[int, str]:
     """Run a turn of two steps; the ground is lost while the second one is asked for."""
     asked: list[ReceivedRequest] = []
@@ -69,6 +84,14 @@ def run_and_lose(desk: Desk, lose: Callable[[Desk], None]) -> tuple[int, str]:
         (remove_data, 1, "codeloop.db was removed: nothing more of this session can be stored"),
         (remove_database, 1, "codeloop.db was removed: nothing more of this session can be stored"),
         (replace_database, 1, "codeloop.db is another file now: nothing more of this session"),
+        (cut_database("codeloop.db"), 1, "codeloop.db was emptied by another program: nothing"),
+        (cut_database("codeloop.db-wal"), 1, "codeloop.db-wal was cut by another program: nothing"),
+        (remove_index, 1, "has lost codeloop.db-shm, which was removed: nothing more of this"),
+        (
+            cut_database("codeloop.db", "codeloop.db-wal", "codeloop.db-shm"),
+            1,
+            "codeloop.db was emptied by another program: nothing more of this session",
+        ),
     ],
 )
 def test_a_turn_ends_when_its_ground_is_lost(
@@ -82,6 +105,14 @@ def test_a_turn_ends_when_its_ground_is_lost(
     assert "a hook ended" not in text
     assert "git repository any more" not in text
     assert not list(tmp_path.rglob("second.txt"))
+
+
+def test_an_index_that_was_cut_is_made_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ended, text = run_and_lose(desk, cut_database("codeloop.db-shm"))
+    assert (ended, "Traceback" in text) == (0, False)
+    assert list(tmp_path.rglob("second.txt"))
+    assert "first.txt" in desk.run("undo", "--dry-run").stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -36,7 +36,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 
 DRAFT_VERSION = 2
 """The draft version of the protocol, used only with `--protocol 2`."""
@@ -48,14 +48,16 @@ _MAX_LISTED_SESSIONS = 10_000
 class AcpLaunch(Struct, frozen=True):
     """How to serve an editor, by the flags of `codeloop acp`.
 
-    `profile`: the profile of new sessions; None: the configured one. `newest_version`: the newest
-    version of the protocol to speak. `terminals`: the editor's terminals,
+    `profile`, `agent`, `variant`: of new sessions; None: the configured ones. `newest_version`:
+    the newest version of the protocol to speak. `terminals`: the editor's terminals,
     if commands outside the sandbox run in them.
     """
 
     open_client: OpenClient
     buffers: EditorBuffers
     profile: str | None = None
+    agent: str | None = None
+    variant: str | None = None
     newest_version: int = 1
     terminals: EditorTerminals | None = None
 
@@ -174,8 +176,13 @@ class EditorAgent:
         request = params.read_params(params.NewSessionParams, raw_params)
         client = await self._sessions.open_client(request.cwd)
         metadata = {PROFILE_KEY: self._launch.profile} if self._launch.profile else None
-        session = await client.call(SESSION_CREATE, CreateSession(metadata=metadata))
+        create = CreateSession(metadata=metadata, agent=self._launch.agent)
+        session = await client.call(SESSION_CREATE, create)
         editor_session = await self._sessions.open(client, session, request)
+        choices, available = editor_session.choices, editor_session.available
+        model = choices.resolve_model(session, available)
+        if self._launch.variant and model is not None:
+            choices.model = replace(model, variant=self._launch.variant)
         return {"sessionId": session.id, **editor_session.build_state()}
 
     async def _load_session(self, raw_params: Any) -> JSON:

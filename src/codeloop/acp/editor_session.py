@@ -204,6 +204,7 @@ class EditorSession:
                 model=f"{model.provider_id}/{model.model_id}"
                 if self.choices.model is not None
                 else None,
+                variant=model.variant,
                 message_id=message_id,
                 parts=list_files(blocks),
                 limits=limits,

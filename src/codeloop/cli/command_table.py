@@ -29,6 +29,7 @@ from codeloop.cli.options import (
     SESSION_OPTION,
     THINKING_OPTION,
     TRUST_OPTION,
+    VARIANT_OPTION,
     WORKTREE_OPTION,
 )
 from codeloop.kit.text.terminal_text import escape_controls
@@ -182,6 +183,7 @@ IS_PROMPT_KEY = "codeloop.is_prompt"
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @MODEL_OPTION
+@VARIANT_OPTION
 @AGENT_OPTION
 @CONTINUE_OPTION
 @SESSION_OPTION

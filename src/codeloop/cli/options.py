@@ -57,6 +57,11 @@ MODEL_OPTION = click.option(
 AGENT_OPTION = click.option(
     "--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use."
 )
+VARIANT_OPTION = click.option(
+    "--variant",
+    metavar="NAME",
+    help="How much the model thinks: low, high, max, ...; `default`: the model's own.",
+)
 CONTINUE_OPTION = click.option(
     "-c",
     "--continue",

@@ -81,6 +81,7 @@ def show_terminal_ui(options: Options) -> int:
         theme_folders=tuple(folder / "themes" for folder in folders),
         prompt=" ".join(options.message).strip(),
         agent=options.agent,
+        variant=options.variant,
         thinking=options.thinking or None,
         server=options.attach or "",
         command=_format_resume_command(options),

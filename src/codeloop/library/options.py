@@ -121,6 +121,8 @@ class SessionOptions(TypedDict, total=False):
 
     model: str
     """The model, as `provider/model` (see `codeloop models`); by default the configured one."""
+    variant: str
+    """How much the model thinks: `low`, `high`, ...; by default as the session did."""
     agent: str
     """The agent: `build`, `plan`, or one that you defined."""
     profile: ProfileName

@@ -303,6 +303,7 @@ class AgentSession:
             message_id=new_id("msg"),
             parts=parts,
             model=self._model,
+            variant=self._options.get("variant"),
             agent=self._options.get("agent"),
             system=self._options.get("system"),
             format=None if schema is None else {"type": "json_schema", "schema": schema},

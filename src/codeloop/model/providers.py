@@ -250,16 +250,16 @@ class Providers:
             provider, self.credentials, self.environment, service
         )
         hints = make_hints(self, provider, info, is_sent_by_plugin=plugin_endpoint is not None)
-        endpoint = replace(endpoint, hints=hints)
+        cache = self._catalog.cache
+        refusals = None if cache is None else cache / "refused-fields"
+        endpoint = replace(endpoint, hints=hints, known_refusals=refusals)
         model: ChatModel = load_object(ADAPTERS[service.protocol])(
             info, endpoint, find_quirks(info)
         )
         if may_lack_responses(provider, info, endpoint.base_url):
             from codeloop.model.wrappers.responses_or_chat import offer_chat
 
-            model = offer_chat(
-                model, load_object(ADAPTERS["openai-chat"]), endpoint, self._catalog.cache
-            )
+            model = offer_chat(model, load_object(ADAPTERS["openai-chat"]), endpoint, cache)
         if (limit := read_concurrency(provider)) is not None:
             from codeloop.model.wrappers.queued_model import QueuedModel
 

@@ -31,8 +31,10 @@ class Quirks(Struct, frozen=True):
     max_tokens_field: str = "max_tokens"
     truncates_answers: bool = False
     """The service cuts answers at a few thousand tokens unless a request sets its own maximum."""
-    accepts_usage_option: bool = True
-    """The service accepts `stream_options.include_usage`."""
+    omitted: frozenset[str] = frozenset()
+    """Fields that are left out of bodies, by path (`reasoning.summary`), and features of messages
+    (`phase`, `strict`, `earlier thinking`).
+    """
     accepts_sampling: bool = True
     """The service accepts `temperature` and `top_p`.
     False: it only accepts the defaults, so none is sent.
@@ -262,8 +264,8 @@ QUIRKS_BY_PROVIDER: dict[str, Quirks] = {
     ),
     **dict.fromkeys(("moonshotai", "moonshotai-cn", "kimi-for-coding"), KIMI_QUIRKS),
     "mistral": Quirks(
-        # It counts tokens in any case, and refuses `stream_options`.
-        accepts_usage_option=False,
+        # It counts tokens in any case, and refuses the option.
+        omitted=frozenset({"stream_options"}),
         # It refuses ids of other services, which a history has after a change of the model.
         call_id_length=9,
         accepts_pdf=False,

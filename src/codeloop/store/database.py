@@ -148,8 +148,11 @@ class Database:
         self.path = path
         self.has_deleted = False
         """Set when whole sessions were deleted."""
+        self._index, self._log = Path(f"{path}-shm"), Path(f"{path}-wal")
+        self._index_size = self._log_size = 0
         self._connection = open_read_only(path) if read_only else open_database(path)
-        self._identity = _identify(path)
+        self._identities = {each: _identify(each) for each in (path, self._log, self._index)}
+        """What tells each file from all others; None: it is not there yet."""
 
     def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
         """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
@@ -170,8 +173,13 @@ class Database:
             return self._run(sql, values).fetchall()
 
     def _run(self, sql: str, values: Sequence[SqlValue]) -> sqlite3.Cursor:
+        self._restore_index()
         try:
             return self._connection.execute(sql, values)
+        except sqlite3.Error:
+            # That its file was emptied says more than a table that is not there.
+            self._require_place()
+            raise
         except UnicodeEncodeError:
             # A name with bytes that are not UTF-8: stored and looked for as
             # `encode_json` writes it.
@@ -187,6 +195,7 @@ class Database:
     def transaction(self) -> Generator[None, None, None]:
         """Run the block in one transaction: all its changes are stored, or none."""
         self._require_place()
+        self._restore_index()
         with explain_errors(self.path):
             fault_injection.pass_point("store.begin")
             with transaction(self._connection):
@@ -194,18 +203,43 @@ class Database:
             fault_injection.pass_point("store.commit")
 
     def _require_place(self) -> None:
-        """Raise StoreError if the file has been removed or replaced.
-        SQLite itself would go on to write where nobody looks.
+        """Raise StoreError if the file, or one of those beside it, has been removed, replaced or
+        cut. SQLite itself would go on to write where nobody looks.
         """
-        if (now := _identify(self.path)) != self._identity:
-            event = "is another file now" if now else "was removed"
+        event = ""
+        for path, known in self._identities.items():
+            if (now := _identify(path)) != known and known is not None:
+                event = "is another file now" if now else "was removed"
+                event = event if path == self.path else f"has lost {path.name}, which {event}"
+                break
+            self._identities[path] = now
+        log_size = _measure(self._log)
+        if not event and not _measure(self.path):
+            event = "was emptied by another program"
+        if not event and log_size < self._log_size:
+            event = f"has lost what was written last: {self._log.name} was cut by another program"
+        if event:
             raise StoreError(
                 f"The database {self.path} {event}: nothing more of this session can be stored there. "
                 "Put it back, or start codeloop anew."
             )
+        self._log_size = log_size
+
+    def _restore_index(self) -> None:
+        """Give the index of the log its size again if another program has cut it.
+
+        SQLite has it in memory: to read what is cut off would end the process (SIGBUS). It makes
+        the index anew when it finds it empty.
+        """
+        size = _measure(self._index)
+        if size < self._index_size:
+            with suppress(OSError):
+                os.truncate(self._index, self._index_size)
+        self._index_size = max(size, self._index_size)
 
     def close(self) -> None:
         """Close the file. If this process has deleted much of it, its space is given back."""
+        self._restore_index()
         if self.has_deleted:
             with suppress(sqlite3.Error):
                 _give_back_space(self._connection)
@@ -230,6 +264,14 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _measure(path: Path) -> int:
+    """Return the size of a file in bytes; 0: it can't be found."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def open_database(path: Path) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.net.wait_hints import find_pause
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
@@ -82,22 +83,18 @@ async def test_an_hour_is_not_waited_for() -> None:
     assert got.text == "two"
 
 
-async def test_a_refusal_holds_for_all_sessions_of_the_model(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_refusal_holds_for_all_sessions_of_the_model() -> None:
     waits: list[float] = []
-    sleep = asyncio.sleep
 
     async def note(seconds: float) -> None:
         waits.append(seconds)
-        await sleep(0)
 
-    monkeypatch.setattr(asyncio, "sleep", note)
     refusal = Answer(status=429, body="{}", headers={"retry-after": "20"})
     async with ModelServer([refusal, Answer(text="two")]) as server:
-        model = ADAPTER_ROWS["chat"].open(server.url)
+        inner = ADAPTER_ROWS["chat"].open(server.url)
+        model = RetryingModel(inner, attempts=1, sleep=note, random=lambda: 0.0)
         await send_request(model)
         got = await send_request(model)
-        await model.aclose()
+        await inner.aclose()
     assert waits == [pytest.approx(15, abs=5)]
     assert got.text == "two"

@@ -1,5 +1,6 @@
 """Tests of retries: which failures are repeated, after which wait, and how often."""
 
+import asyncio
 import time
 from email.utils import formatdate
 from typing import Any
@@ -20,6 +21,7 @@ from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
 from tests.support.answers import Answer, Call
 from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 from tests.support.scripted_project import wait_until
 
 
@@ -195,3 +197,28 @@ async def test_closing_the_retrying_stream_closes_the_connection(openai: Any) ->
             break
         await stream.aclose()
         await wait_until(lambda: server.aborted == 1)
+
+
+async def test_requests_wait_together_for_a_service_without_capacity(openai: Any) -> None:
+    """A request that begins while another one waits is not refused first."""
+    refused = Answer(status=503, body='{"error":{"message":"overloaded"}}')
+    waits: list[float] = []
+    is_waiting, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        is_waiting.set()
+        await may_go_on.wait()
+
+    async with ModelServer([refused, Answer(text="ok")]) as server:
+        model = RetryingModel(openai(server), sleep=sleep, random=lambda: 0.0)
+        first = asyncio.create_task(send_request(model))
+        await is_waiting.wait()
+        is_waiting.clear()
+        second = asyncio.create_task(send_request(model))
+        await is_waiting.wait()
+        assert len(server.requests) == 1
+        may_go_on.set()
+        assert [(await each).text for each in (first, second)] == ["ok", "ok"]
+        assert len(server.requests) == 3
+    assert 0 < waits[1] <= waits[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.tool.builtin.shell.command_result import describe_unanswered
+from codeloop.tool.builtin.shell.command_result import describe_unanswered, shows_what_comes
 from tests.tool.context import make_context
 
 # As a person has them, who works at a terminal.
@@ -142,6 +142,8 @@ def test_a_question_that_got_no_answer_is_named(command: str, printed: str) -> N
             "The user has to sign in",
         ),
         ('crontab: "false" exited with status 1\n', "EDITOR=PROGRAM"),
+        ("New password: Password change has been aborted.\npasswd: unchanged\n", "ask the user"),
+        ("1) a\n2) b\n#? \n", "got no answer"),
         ("open terminal failed: not a terminal\n", "needs a terminal"),
         ("top: failed tty get\n", "needs a terminal"),
         ("gpg: cannot open '/dev/tty': No such device or address\n", "needs a terminal"),
@@ -166,3 +168,37 @@ def test_what_a_program_without_a_person_says_is_explained(printed: str, advice:
 )
 def test_what_is_no_question_gets_no_note(command: str, printed: str) -> None:
     assert describe_unanswered(command, printed, is_failed=False) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "watch -n1 date", "tail -f a.log", "tail -n 5 -F a.log", "tail --follow=name a.log",
+        "cd /tmp && tail -f a.log | grep x", "less +F a.log", "top", "journalctl -u x -f",
+        "docker logs -f web", "docker compose logs --follow", "kubectl get pods -w", "dmesg -w",
+        "ping localhost", "yes", "sleep infinity", "vmstat 1", "nc -l 8080", "sudo tail -f a.log",
+        "inotifywait -m .", "gh run watch 5 --watch",
+    ],
+)  # fmt: skip
+def test_a_command_that_shows_what_comes_never_ends(command: str) -> None:
+    assert shows_what_comes(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tail -n 5 a.log", "tail -f a.log & make test", "grep -f patterns a.log", "top -b -n 1",
+        "ping -c 1 localhost", "docker build -f Dockerfile .", "kubectl get pods", "echo tail -f",
+        "npm run watch-once", "timeout 5 tail -f a.log", "vmstat", "make test", "topgrade",
+        "git log -f", "yesterday.sh", "docker build -f Dockerfile . && make test",
+    ],
+)  # fmt: skip
+def test_others_do(command: str) -> None:
+    assert not shows_what_comes(command)
+
+
+def test_an_interpreter_without_a_program_is_told() -> None:
+    assert "reads" not in describe_unanswered("python3 a.py", "", is_failed=False)
+    for command in ("python3", "node", "/bin/sh", "sqlite3", "python3 -i"):
+        assert "stdin, which is empty" in describe_unanswered(command, "", is_failed=False)
+    assert describe_unanswered("cat a.txt", "", is_failed=False) == ""

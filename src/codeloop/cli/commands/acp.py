@@ -12,6 +12,7 @@ from codeloop.acp.terminals.editor_terminals import EditorTerminals
 from codeloop.cli.bootstrap import cancel_on_signals
 from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
+    AGENT_OPTION,
     CONFIG_OPTION,
     LOG_LEVEL_OPTION,
     MODEL_OPTION,
@@ -19,6 +20,7 @@ from codeloop.cli.options import (
     PRINT_LOGS_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
+    VARIANT_OPTION,
 )
 from codeloop.cli.target.process_log import open_log
 from codeloop.client.client import Client
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 @click.command("acp")
 @MODEL_OPTION
+@VARIANT_OPTION
+@AGENT_OPTION
 @PROFILE_OPTION
 @TRUST_OPTION
 @OFFLINE_OPTION
@@ -93,6 +97,8 @@ async def _serve_until_signal(
                 open_client=open_client,
                 buffers=buffers,
                 profile=options.profile,
+                agent=options.agent,
+                variant=options.variant,
                 newest_version=newest_version,
                 terminals=terminals,
             )

@@ -10,6 +10,7 @@ from codeloop.cli.chat.start import can_show_terminal_ui, hold_conversation
 from codeloop.cli.option_values import Options
 from codeloop.cli.options import (
     AGENT_OPTION,
+    AUTO_OPTION,
     BASE_OPTION,
     CONTINUE_OPTION,
     DIRECTORY_TYPE,
@@ -21,6 +22,7 @@ from codeloop.cli.options import (
     SESSION_OPTION,
     THINKING_OPTION,
     USERNAME_OPTION,
+    VARIANT_OPTION,
     WORKTREE_OPTION,
 )
 
@@ -35,6 +37,8 @@ from codeloop.cli.options import (
 @PASSWORD_OPTION
 @AGENT_OPTION
 @MODEL_OPTION
+@VARIANT_OPTION
+@AUTO_OPTION
 @PROFILE_OPTION
 @THINKING_OPTION
 @PLAIN_OPTION

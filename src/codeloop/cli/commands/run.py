@@ -29,6 +29,7 @@ from codeloop.cli.options import (
     THINKING_OPTION,
     TRUST_OPTION,
     USERNAME_OPTION,
+    VARIANT_OPTION,
     WORKTREE_OPTION,
     make_completion,
 )
@@ -70,11 +71,7 @@ class JsonUsageCommand(click.Command):
 @click.command(cls=JsonUsageCommand)
 @click.argument("message", nargs=-1)
 @MODEL_OPTION
-@click.option(
-    "--variant",
-    metavar="NAME",
-    help="How much the model thinks: low, high, max, ...; `default`: the model's own.",
-)
+@VARIANT_OPTION
 @AGENT_OPTION
 @CONTINUE_OPTION
 @SESSION_OPTION

@@ -16,7 +16,13 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import OFFLINE_OPTION, PROFILE_OPTION, add_options
+from codeloop.cli.options import (
+    CONFIG_OPTION,
+    OFFLINE_OPTION,
+    PRINT_LOGS_OPTION,
+    PROFILE_OPTION,
+    add_options,
+)
 from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
 from codeloop.cli.target.process_log import log_to_file
 from codeloop.config.files import describe_os_error
@@ -55,6 +61,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     log_level: str | None
     trust: bool
     profile: Profile | None = None
+    config: Path | None = None
+    print_logs: bool = False
     opens_browser: bool = False
     web_dir: Path | None = None
 
@@ -106,6 +114,8 @@ _SERVER_OPTIONS = (
         type=click.Choice(LOG_LEVELS, case_sensitive=False),
         help="Minimum level to log. [default: log_level, else INFO]",
     ),
+    CONFIG_OPTION,
+    PRINT_LOGS_OPTION,
     PROFILE_OPTION,
     OFFLINE_OPTION,
     click.option(
@@ -153,14 +163,21 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
     _fill_descriptors()
     secret = _find_secret(serve_options)
     configuration = {"profile": serve_options.profile} if serve_options.profile else {}
-    startup = Startup(directory=Path.cwd(), settings=configuration, trust=serve_options.trust)
+    startup = Startup(
+        directory=Path.cwd(),
+        config_file=serve_options.config,
+        settings=configuration,
+        trust=serve_options.trust,
+    )
     settings = find_settings(startup)
     stdout, stderr = open_standard_streams(OutputQueue(timeout=OUTPUT_READER_TIME.seconds))
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listen_options = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(
-        settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"
+        settings.paths.log_folder,
+        serve_options.log_level or settings.config.log_level or "INFO",
+        is_printed=serve_options.print_logs,
     ):
         outputs = ServeOutputs(stdout, stderr, serve_options.opens_browser)
         asyncio.run(_run_server(startup, settings, listen_options, secret, outputs))

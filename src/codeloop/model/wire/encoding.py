@@ -63,9 +63,9 @@ def collect_options(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> J
     return {name: fields[name] for name in sorted(fields) if name not in RESERVED_FIELDS}
 
 
-def merge_body(head: JSON, request: ModelRequest) -> JSON:
+def merge_body(head: JSON, request: ModelRequest, quirks: Quirks) -> JSON:
     """Merge the request's `body` (fields in the protocol's own names) into the head of a body,
-    objects key by key.
+    objects key by key; what the service refuses is left out.
 
     The head: all fields except the messages, which are encoded on their own.
     """
@@ -73,7 +73,19 @@ def merge_body(head: JSON, request: ModelRequest) -> JSON:
     for name, value in request.body.items():
         field = fields.get(name)
         fields[name] = {**field, **value} if is_object(field) and is_object(value) else value
+    for path in quirks.omitted:
+        fields = _omit(fields, path)
     return fields
+
+
+def _omit(fields: JSON, path: str) -> JSON:
+    """Return the fields without one, and without the objects that it leaves empty."""
+    name, _, inner = path.partition(".")
+    if name not in fields:
+        return fields
+    rest = {each: value for each, value in fields.items() if each != name}
+    kept = _omit(fields[name], inner) if inner and is_object(fields[name]) else None
+    return {**rest, name: kept} if kept else rest
 
 
 def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:

@@ -2,6 +2,7 @@
 and the interface of hints for its users.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -54,6 +55,10 @@ class Endpoint(Struct, frozen=True):
     hints: RefusalHints | None = None
     signer: "Signer | None" = None
     """Authorises each request where no fixed key does."""
+    known_refusals: Path | None = None
+    """The file of the optional fields that services are known to refuse;
+    None: it is found out again in each process.
+    """
     client: Any = None
     """A `RequestClient` that sends the requests instead of a connection of ours: a plugin's.
 

@@ -6,12 +6,13 @@ The adapters in `model/protocols` derive from `HttpModel`.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 from urllib.parse import urlsplit
 
+from codeloop.model.base_url import redact_url
 from codeloop.model.chat import (
     Finished,
     ModelEvent,
@@ -27,7 +28,7 @@ from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.net.wait_hints import LIMITED_STATUSES, find_pause, read_wait
+from codeloop.net.wait_hints import find_pause
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
@@ -53,10 +54,21 @@ class EventParser(Protocol):
         ...
 
 
+class RequestEncoder(Protocol):
+    """Encodes the bodies of requests to one model."""
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body of a request."""
+        ...
+
+
 class HttpModel:
     """A ChatModel behind HTTP. Each protocol has a subclass with its path, headers,
     request body and answer reader.
     """
+
+    encoder_type: ClassVar[Callable[[ModelInfo, Quirks], RequestEncoder]]
+    reader_type: ClassVar[type[ResponseReader]]
 
     def __init__(
         self,
@@ -85,6 +97,20 @@ class HttpModel:
             **_lowercase_names(info.headers),
             **_lowercase_names(endpoint.headers),
         }
+        if endpoint.known_refusals is not None and endpoint.known_refusals.is_file():
+            from codeloop.model.wire.known_refusals import apply_known
+
+            self._quirks = apply_known(endpoint.known_refusals, self._address, self._quirks)
+        self._encoder = self._make_encoder()
+
+    def _make_encoder(self) -> RequestEncoder:
+        """Make the encoder of what the service accepts by `_quirks`."""
+        return type(self).encoder_type(self._info, self._quirks)
+
+    @property
+    def _address(self) -> str:
+        """The service's address and its name of the model, as known refusals are kept."""
+        return f"{redact_url(self._endpoint.base_url)} {self._info.api_id or self._info.id}"
 
     @cached_property
     def _errors(self) -> "ServiceErrors":
@@ -120,63 +146,110 @@ class HttpModel:
         is_from_user = bool(request.messages) and isinstance(request.messages[-1], UserModelMessage)
         return {initiator_header: "user" if is_from_user else "agent", **request.headers}
 
-    async def _exchange(
-        self, request_headers: dict[str, str], body: bytes, reader: ResponseReader
-    ) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield events until Finished.
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Send the request and yield its events until Finished.
         Closing the generator drops the connection.
 
-        `request_headers`: headers of this request alone, in addition to those of the model.
+        When the service refuses an optional field, the request is sent again without it.
+        """
+        pause = self._free_at - time.monotonic()
+        if pause > _LEAST_PAUSE_SECONDS and (wait := self._announce_pause(pause)) is not None:
+            yield wait
+            await asyncio.sleep(pause)
+        # Ends, since each field is left out only once.
+        while True:
+            body = self._encoder.encode(request)
+            try:
+                response = await self._post(request, body)
+            except ModelUnavailable as error:
+                yield Finished("error", error=self._errors.from_signing(error))
+                return
+            except NetworkError as error:
+                yield Finished("error", error=self._errors.from_network(error))
+                return
+            try:
+                if response.status != 200:
+                    error = await self._read_error(response)
+                    if (again := self._leave_out_refused(error, body)) is not None:
+                        yield again
+                        continue
+                    yield Finished("error", error=error)
+                    return
+                # The headers say before the answer does that the next request would be refused.
+                self._free_at = time.monotonic() + find_pause(response.headers, time.time())
+                has_begun, again = False, None
+                async with aclosing(self._read_events(response, self.reader_type())) as batches:
+                    async for events in batches:
+                        # Some gateways report a refusal inside a stream.
+                        if not has_begun and events and isinstance(end := events[0], Finished):
+                            again = self._leave_out_refused(end.error, body)
+                            if again is not None:
+                                break
+                        has_begun = has_begun or bool(events)
+                        for event in events:
+                            yield event
+                if again is None:
+                    return
+                yield again
+            finally:
+                response.close()
+
+    def _announce_pause(self, pause: float) -> RetryScheduled | None:
+        """Return what is told about a pause that the service asks for, in seconds.
+
+        None: a longer wait is not begun: the service refuses the request, and says when to try
+        again.
         """
         from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 
+        if pause > MODEL_RATE_LIMIT_WAIT.seconds:
+            return None
+        message = f"{self._host} takes no more requests for now."
+        # Not 0, although no attempt failed: clients show the time left from attempt 1 on.
+        return RetryScheduled(attempt=1, message=message, at=now_ms() + int(pause * 1000))
+
+    @property
+    def _host(self) -> str:
+        return urlsplit(self._endpoint.base_url).hostname or ""
+
+    async def _post(self, request: ModelRequest, body: bytes) -> HttpResponse:
+        """Send a request. Raises `ModelUnavailable` (its credentials), `NetworkError`."""
         headers = self._headers | {
             name: value
-            for name, value in _lowercase_names(request_headers).items()
+            for name, value in _lowercase_names(self._make_request_headers(request)).items()
             if name not in _FRAMING_HEADERS
         }
-        pause = self._free_at - time.monotonic()
-        # A longer wait is not begun: the service refuses the request, and says when to try again.
-        if _LEAST_PAUSE_SECONDS < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
-            host = urlsplit(self._endpoint.base_url).hostname
-            message = f"{host} takes no more requests for now."
-            # Not 0, although no attempt failed: clients show the time left from attempt 1 on.
-            yield RetryScheduled(attempt=1, message=message, at=now_ms() + int(pause * 1000))
-            await asyncio.sleep(pause)
-        try:
-            # Signed last, over the final headers and body, and again for each attempt,
-            # since signatures expire.
-            if self._endpoint.signer is not None:
-                url = join_url(self._endpoint.base_url, self._path)
-                headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
-            response = await self._http.post(self._path, headers, body)
-        except ModelUnavailable as error:
-            yield Finished("error", error=self._errors.from_signing(error))
-            return
-        except NetworkError as error:
-            yield Finished("error", error=self._errors.from_network(error))
-            return
-        try:
-            if response.status != 200:
-                error = await self._read_error(response)
-                self._note_refusal(response.status, error)
-                yield Finished("error", error=error)
-                return
-            # The headers say before the answer does that the next request would be refused.
-            self._free_at = time.monotonic() + find_pause(response.headers, time.time())
-            async with aclosing(self._read_events(response, reader)) as batches:
-                async for events in batches:
-                    for event in events:
-                        yield event
-        finally:
-            response.close()
+        # Signed last, over the final headers and body, and again for each attempt,
+        # since signatures expire.
+        if self._endpoint.signer is not None:
+            url = join_url(self._endpoint.base_url, self._path)
+            headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
+        return await self._http.post(self._path, headers, body)
 
-    def _note_refusal(self, status: int, error: MessageError) -> None:
-        """Have the other sessions of this process wait, too, before they are refused as well."""
-        if isinstance(error, APIError) and status in LIMITED_STATUSES:
-            headers = error.data.response_headers or {}
-            wait = read_wait(headers, time.time(), is_limited=True)
-            self._free_at = max(self._free_at, time.monotonic() + (wait or 0.0))
+    def _leave_out_refused(self, error: MessageError | None, body: bytes) -> RetryScheduled | None:
+        """Leave out what an error says that the service refuses, from now on, and return what is
+        told about it; None: it refused no optional field.
+        """
+        if not isinstance(error, APIError):
+            return None
+        # Imported late: few services refuse anything.
+        from codeloop.model.wire import known_refusals, refused_fields
+
+        refused = refused_fields.find_refused_field(body, error)
+        if refused is None:
+            return None
+        quirks = refused_fields.leave_out(self._quirks, refused.name)
+        if quirks is None:
+            return None
+        # What is encoded already holds the field: it is encoded again.
+        self._quirks = quirks
+        self._encoder = self._make_encoder()
+        if refused.is_lasting and self._endpoint.known_refusals is not None:
+            known_refusals.remember(self._endpoint.known_refusals, self._address, refused.name)
+        message = refused_fields.describe_refusal(
+            refused.name, self._host, self._info.id, error.data.message
+        )
+        return RetryScheduled(attempt=0, message=message, at=now_ms())
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
         # The error may be a stream that never ends, so only its beginning is read. That is more

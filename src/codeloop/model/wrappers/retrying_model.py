@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # The share of a wait that is added at random, so that many clients don't retry at the same moment.
 JITTER_SHARE = 0.25
+_LEAST_TOLD_PAUSE = 1.0
+"""In seconds."""
 ENDED_EARLY_EVENT = Finished(
     "error",
     error=APIError(
@@ -70,6 +72,8 @@ class RetryingModel:
         self._random = random
         self._refused_tools: list[ToolSpec] = []
         """Tools of others that the service does not take: requests go without them."""
+        self._busy_until = 0.0
+        """Until when (monotonic seconds) no request is sent: the service has no capacity."""
 
     @property
     def info(self) -> ModelInfo:
@@ -83,7 +87,14 @@ class RetryingModel:
         if self._refused_tools:
             tools = tuple(each for each in request.tools if each not in self._refused_tools)
             request = msgspec.structs.replace(request, tools=tools)
+        own_time = 0.0
         for attempt in range(1, self._attempts + 1):
+            # One wait for all: sessions and subagents don't find out one by one.
+            pause = self._busy_until - time.monotonic()
+            if pause > 0 and self._busy_until > own_time:
+                if pause >= _LEAST_TOLD_PAUSE:
+                    yield self._announce_pause(attempt, pause)
+                await self._sleep(pause)
             end, has_calls = ENDED_EARLY_EVENT, False
             async with aclosing(self._model.stream(request)) as events:
                 async for event in events:
@@ -93,6 +104,8 @@ class RetryingModel:
                     has_calls = has_calls or isinstance(event, CallReady)
                     yield event
             error = end.error
+            if error is None:
+                self._busy_until = 0.0
             if not isinstance(error, APIError) or not error.data.is_retryable:
                 without_tool = _leave_out_tool(request, error) if not has_calls else None
                 if without_tool is None:
@@ -109,6 +122,8 @@ class RetryingModel:
                 yield Finished("cut", end.tokens)
                 return
             wait = self._compute_wait(error, attempt)
+            if error.data.status_code in LIMITED_STATUSES and wait <= MODEL_WAIT.seconds:
+                own_time = self._busy_until = max(self._busy_until, time.monotonic() + wait)
             if attempt >= self._limit_attempts(request, error) or wait > MODEL_WAIT.seconds:
                 yield Finished("error", end.tokens, _make_final_error(error, attempt, wait))
                 return
@@ -116,6 +131,10 @@ class RetryingModel:
                 attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens
             )
             await self._sleep(wait)
+
+    def _announce_pause(self, attempt: int, pause: float) -> RetryScheduled:
+        message = f"{self.info.provider_id} is busy: it has refused other requests."
+        return RetryScheduled(attempt, message, int((time.time() + pause) * 1000))
 
     def _limit_attempts(self, request: ModelRequest, error: APIError) -> int:
         """Return the most attempts for a request that failed with this error."""

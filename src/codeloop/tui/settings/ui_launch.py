@@ -52,6 +52,8 @@ class UiLaunch(Struct, kw_only=True):
     """The model that was named at the start; set when the project is open,
     since a short name is resolved then.
     """
+    variant: str | None = None
+    """How much the model thinks; None: as it was chosen before."""
     thinking: bool | None = None
     """Whether the model's thinking is shown; None: as the settings say."""
     server: str = ""

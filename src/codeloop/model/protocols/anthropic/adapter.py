@@ -27,7 +27,7 @@ from codeloop.model.protocols.anthropic.thinking import (
 )
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.http_model import HttpModel
+from codeloop.model.wire.http_model import HttpModel, RequestEncoder
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
@@ -207,6 +207,8 @@ class AnthropicMessages(HttpModel):
     which ends in /v1 for Anthropic itself.
     """
 
+    reader_type = AnthropicReader
+
     def __init__(
         self,
         info: ModelInfo,
@@ -221,8 +223,8 @@ class AnthropicMessages(HttpModel):
                 headers={"anthropic-version": ANTHROPIC_VERSION, **key_headers},
                 leading_fields={"model": info.api_id or info.id},
             )
+        self._leading_fields = route.leading_fields
         super().__init__(info, endpoint, quirks, route.path, route.headers)
-        self._encoder = AnthropicRequestEncoder(info, quirks, route.leading_fields)
         self._refused_counts: dict[str, int] = {}
         """By session: the number of messages at its start whose thinking is dropped,
         since the service refused it.
@@ -236,9 +238,7 @@ class AnthropicMessages(HttpModel):
         the request is sent again without it, once.
         """
         request = remove_thinking(request, self._refused_counts.get(request.session_id, 0))
-        async with aclosing(
-            self._exchange(request.headers, self._encoder.encode(request), AnthropicReader())
-        ) as events:
+        async with aclosing(super().stream(request)) as events:
             async for event in events:
                 if (
                     isinstance(event, Finished)
@@ -253,11 +253,12 @@ class AnthropicMessages(HttpModel):
         self._refused_counts[request.session_id] = len(request.messages)
         plain = remove_thinking(request, len(request.messages))
         yield RetryScheduled(attempt=0, message=THINKING_DROPPED_MESSAGE, at=now_ms())
-        async with aclosing(
-            self._exchange(plain.headers, self._encoder.encode(plain), AnthropicReader())
-        ) as events:
+        async with aclosing(super().stream(plain)) as events:
             async for event in events:
                 yield event
+
+    def _make_encoder(self) -> RequestEncoder:
+        return AnthropicRequestEncoder(self._info, self._quirks, self._leading_fields)
 
 
 class VertexMessages(AnthropicMessages):

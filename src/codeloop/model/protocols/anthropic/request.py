@@ -117,7 +117,9 @@ class AnthropicRequestEncoder:
                     head["top_p"] = request.top_p
         head.update(options)
         head = merge_body(
-            {name: value for name, value in head.items() if value is not None}, request
+            {name: value for name, value in head.items() if value is not None},
+            request,
+            self._quirks,
         )
         mark: JSON = (
             {"cache_control": self._choose_mark(request)}

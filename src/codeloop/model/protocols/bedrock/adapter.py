@@ -1,6 +1,5 @@
 """Models behind Amazon Bedrock's Converse: Claude, Nova, Llama, Mistral and others in one form."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import quote
 from zlib import crc32
@@ -8,7 +7,7 @@ from zlib import crc32
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.chat import FinishReason, ModelInfo
 from codeloop.model.protocols.bedrock.request import METADATA_KEY, BedrockRequestEncoder
 from codeloop.model.quirks import BEDROCK_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
@@ -282,6 +281,9 @@ def _parse_headers(data: bytes) -> dict[str, str]:
 class BedrockConverse(HttpModel):
     """A model at an endpoint; `/model/NAME/converse-stream` is added to the base URL."""
 
+    encoder_type = BedrockRequestEncoder
+    reader_type = BedrockReader
+
     def __init__(
         self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK_QUIRKS
     ) -> None:
@@ -290,13 +292,6 @@ class BedrockConverse(HttpModel):
         # The name may be an ARN, with slashes and colons.
         name = quote(info.api_id or info.id, safe="")
         super().__init__(info, endpoint, quirks, f"/model/{name}/converse-stream", headers)
-        self._encoder = BedrockRequestEncoder(info, quirks)
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished.
-        Closing the generator drops the connection.
-        """
-        return self._exchange(request.headers, self._encoder.encode(request), BedrockReader())
 
     def _make_parser(self) -> EventParser:
         return EventStreamParser(MODEL_ANSWER.value)

@@ -155,7 +155,7 @@ class BedrockRequestEncoder:
                 **head.get("additionalModelRequestFields", {}),
                 **model_fields,
             }
-        return merge_body(head, request)
+        return merge_body(head, request, self._quirks)
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
         schema = adapt_parameters(

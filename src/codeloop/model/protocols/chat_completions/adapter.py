@@ -2,13 +2,12 @@
 local servers.
 """
 
-from collections.abc import AsyncGenerator
 from typing import Any, Literal
 
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, ModelInfo, ModelRequest, ReasoningDelta
+from codeloop.model.chat import FinishReason, ModelEvent, ModelInfo, ReasoningDelta
 from codeloop.model.protocols.chat_completions.request import (
     METADATA_KEY,
     ChatCompletionsRequestEncoder,
@@ -315,19 +314,11 @@ class ChatCompletionsModel(HttpModel):
     which mostly ends in /v1.
     """
 
+    encoder_type = ChatCompletionsRequestEncoder
+    reader_type = ChatCompletionsReader
+
     def __init__(
         self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = COMPATIBLE_QUIRKS
     ) -> None:
         key_headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         super().__init__(info, endpoint, quirks, "/chat/completions", key_headers)
-        self._encoder = ChatCompletionsRequestEncoder(info, quirks)
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished.
-        Closing the generator drops the connection.
-        """
-        return self._exchange(
-            self._make_request_headers(request),
-            self._encoder.encode(request),
-            ChatCompletionsReader(),
-        )

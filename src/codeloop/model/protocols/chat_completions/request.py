@@ -115,9 +115,8 @@ class ChatCompletionsRequestEncoder:
         """
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
-        if quirks.accepts_usage_option:
-            # Without it a stream ends without token counts.
-            head["stream_options"] = {"include_usage": True}
+        # Without it a stream ends without token counts.
+        head["stream_options"] = {"include_usage": True}
         options = collect_options(self._info, request, quirks)
         if limit is not None and LIMIT_FIELDS.isdisjoint(options):
             head[quirks.max_tokens_field] = limit
@@ -131,7 +130,7 @@ class ChatCompletionsRequestEncoder:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
         head.update(options)
         head = merge_body(
-            {name: value for name, value in head.items() if value is not None}, request
+            {name: value for name, value in head.items() if value is not None}, request, quirks
         )
         if request.tools:
             head["tools"] = self._cache.encode_tools(request.tools)

@@ -1,13 +1,12 @@
 """Models behind Google's generateContent: Gemini by API key, and Gemini on Vertex AI."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, ModelInfo, ModelRequest, UsageUpdate
+from codeloop.model.chat import FinishReason, ModelInfo, UsageUpdate
 from codeloop.model.protocols.google.request import METADATA_KEY, GoogleRequestEncoder
 from codeloop.model.quirks import GOOGLE_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
@@ -232,6 +231,9 @@ def parse_usage(usage: Any) -> Tokens:
 class GoogleGenerateContent(HttpModel):
     """A model at an endpoint; `/models/NAME:streamGenerateContent` is added to the base URL."""
 
+    encoder_type = GoogleRequestEncoder
+    reader_type = GoogleReader
+
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = GOOGLE_QUIRKS) -> None:
         name = quote(info.api_id or info.id, safe="@")
         key_headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
@@ -239,10 +241,3 @@ class GoogleGenerateContent(HttpModel):
         super().__init__(
             info, endpoint, quirks, f"/models/{name}:streamGenerateContent?alt=sse", key_headers
         )
-        self._encoder = GoogleRequestEncoder(info, quirks)
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished.
-        Closing the generator drops the connection.
-        """
-        return self._exchange(request.headers, self._encoder.encode(request), GoogleReader())

@@ -109,7 +109,7 @@ class GoogleRequestEncoder:
         config = {name: value for name, value in generation.items() if value is not None}
         if config:
             head["generationConfig"] = config
-        return merge_body(head, request)
+        return merge_body(head, request, self._quirks)
 
     def _encode_message(self, message: ModelMessage) -> bytes:
         """Return the content of one message; b"" when nothing of it can be sent."""

@@ -1,12 +1,11 @@
 """Models behind Google's Interactions API."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, ModelInfo, ModelRequest, UsageUpdate
+from codeloop.model.chat import FinishReason, ModelInfo, UsageUpdate
 from codeloop.model.protocols.google_interactions.request import (
     METADATA_KEY,
     InteractionRequestEncoder,
@@ -187,6 +186,9 @@ API_REVISION = "2026-05-20"
 class GoogleInteractions(HttpModel):
     """A model at an endpoint; `/interactions` is added to the base URL."""
 
+    encoder_type = InteractionRequestEncoder
+    reader_type = InteractionReader
+
     def __init__(
         self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS_QUIRKS
     ) -> None:
@@ -194,10 +196,3 @@ class GoogleInteractions(HttpModel):
         super().__init__(
             info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key_headers}
         )
-        self._encoder = InteractionRequestEncoder(info, quirks)
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished.
-        Closing the generator drops the connection.
-        """
-        return self._exchange(request.headers, self._encoder.encode(request), InteractionReader())

@@ -83,7 +83,7 @@ class InteractionRequestEncoder:
         config = {name: value for name, value in generation.items() if value is not None}
         if config:
             head["generation_config"] = config
-        return merge_body(head, request)
+        return merge_body(head, request, self._quirks)
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
         parameters = adapt_parameters(

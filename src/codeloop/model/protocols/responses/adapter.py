@@ -2,30 +2,20 @@
 GitHub Copilot and some gateways.
 """
 
-import re
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
 from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import (
-    Finished,
     FinishReason,
-    ModelEvent,
     ModelInfo,
-    ModelRequest,
     ReasoningDelta,
     TextDelta,
 )
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
 from codeloop.model.protocols.responses.request import (
-    INCLUDE_FEATURE,
     METADATA_KEY,
-    PHASE_FEATURE,
-    SUMMARY_FEATURE,
-    THINKING_FEATURE,
     ResponsesRequestEncoder,
 )
 from codeloop.model.quirks import OPENAI_QUIRKS, Quirks
@@ -34,7 +24,6 @@ from codeloop.model.wire.http_model import HttpModel
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import OpenCall, format_arguments
-from codeloop.schema.errors import APIError
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON, bound_depth
 
@@ -257,69 +246,12 @@ def parse_usage(usage: Any, tier: str = "") -> Tokens:
     )
 
 
-REFUSAL_PATTERNS = (
-    (r"reasoning[. ]summar(?:y|ies)", SUMMARY_FEATURE),
-    (
-        r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)",
-        THINKING_FEATURE,
-    ),
-    (
-        r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'",
-        THINKING_FEATURE,
-    ),
-    (r"encrypted.?content.{0,40}not supported", INCLUDE_FEATURE),
-    (
-        r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase",
-        PHASE_FEATURE,
-    ),
-)
-"""Patterns of a 400's text -> the optional feature that was refused.
-
-This request and all that follow are sent without it: accounts without a verified organization get
-no summaries, and many gateways support a part of the protocol only.
-"""
-
-
 class ResponsesModel(HttpModel):
     """A model at an endpoint; `/responses` is added to the base URL, which mostly ends in /v1."""
+
+    encoder_type = ResponsesRequestEncoder
+    reader_type = ResponsesReader
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI_QUIRKS) -> None:
         key_headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         super().__init__(info, endpoint, quirks, "/responses", key_headers)
-        self._encoder = ResponsesRequestEncoder(info, quirks)
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield its events until Finished.
-        Closing the generator drops the connection.
-
-        When the service refuses an optional feature, the request is sent again without it.
-        """
-        # Ends, since each feature can be omitted only once.
-        while True:
-            body = self._encoder.encode(request)
-            async with aclosing(
-                self._exchange(self._make_request_headers(request), body, ResponsesReader())
-            ) as events:
-                async for event in events:
-                    if isinstance(event, Finished) and self._omit_refused(event):
-                        break
-                    yield event
-                else:
-                    return
-
-    def _omit_refused(self, end: Finished) -> bool:
-        """Omit a feature that the service refused from further requests;
-        return whether there was one.
-        """
-        if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
-            return False
-        message = f"{end.error.data.message} {end.error.data.response_body or ''}"
-        feature = next(
-            (
-                feature
-                for pattern, feature in REFUSAL_PATTERNS
-                if re.search(pattern, message, re.IGNORECASE)
-            ),
-            None,
-        )
-        return feature is not None and self._encoder.omit(feature)

@@ -56,28 +56,18 @@ NESTED_OPTIONS = {
 """Options by their names in chat completions -> the object (empty: the body) and
 the field of this protocol.
 """
-SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = (
-    "summary",
-    "include",
-    "thinking",
-    "phase",
-)
-"""Features that a request can omit; see `ResponsesRequestEncoder.omissions`.
+THINKING_FEATURE, PHASE_FEATURE, STRICT_FEATURE = "earlier thinking", "phase", "strict"
+"""Features of messages and tools that a request can omit; see `Quirks.omitted`.
 
-The summaries of thinking; the field `include`, which asks for encrypted thinking; earlier thinking
-that is sent back; the field `phase` of earlier texts (`commentary`, `final_answer`), which the
-service sets and wants back.
+Earlier thinking that is sent back; the field `phase` of earlier texts (`commentary`,
+`final_answer`), which the service sets and wants back; the field `strict` of tools.
 """
 
 
 class ResponsesRequestEncoder:
-    """Encodes the bodies of requests to one model.
-
-    `omissions`: the features that the service has rejected; no further request contains them.
-    """
+    """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
-        self.omissions: set[str] = set()
         self._info = info
         self._quirks = quirks
         name = info.api_id or info.id
@@ -85,17 +75,6 @@ class ResponsesRequestEncoder:
             matches(name, pattern) for pattern in quirks.patch_grammar_models
         )
         self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
-
-    def omit(self, feature: str) -> bool:
-        """Drop a feature from all further requests;
-        return whether requests contained it until now.
-        """
-        if feature in self.omissions:
-            return False
-        # Messages that are encoded already contain the feature: they are encoded again.
-        self.omissions.add(feature)
-        self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
-        return True
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options and tools first,
@@ -115,7 +94,7 @@ class ResponsesRequestEncoder:
         """Return the fields of the body that come before the messages."""
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
-        if info.reasoning and INCLUDE_FEATURE not in self.omissions:
+        if info.reasoning:
             # The service stores nothing, so its thinking comes encrypted and is sent
             # back with later requests.
             head["include"] = ["reasoning.encrypted_content"]
@@ -129,14 +108,16 @@ class ResponsesRequestEncoder:
             head[quirks.session_field] = request.session_id
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
-        if info.reasoning and quirks.reasoning_summary and SUMMARY_FEATURE not in self.omissions:
+        if info.reasoning and quirks.reasoning_summary:
             head["reasoning"] = {"summary": quirks.reasoning_summary}
         for name, value in collect_options(info, request, quirks).items():
             _put_option(head, name, value)
         if request.tools:
             head["tools"] = self._cache.encode_tools(request.tools)
         return _translate_chat_fields(
-            merge_body({name: value for name, value in head.items() if value is not None}, request)
+            merge_body(
+                {name: value for name, value in head.items() if value is not None}, request, quirks
+            )
         )
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
@@ -145,14 +126,15 @@ class ResponsesRequestEncoder:
         parameters = adapt_parameters(
             spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
         )
-        return {
+        encoded_tool = {
             "type": "function",
             "name": spec.name,
             "description": spec.description,
             "parameters": parameters,
-            # The default is true, which requires every parameter and refuses many keywords.
-            "strict": False,
         }
+        # The default is true, which requires every parameter and refuses many keywords.
+        is_loose = STRICT_FEATURE not in self._quirks.omitted
+        return {**encoded_tool, "strict": False} if is_loose else encoded_tool
 
     def _encode_message(self, message: ModelMessage) -> bytes:
         """Return the items of one message as JSON, comma-separated;
@@ -191,7 +173,7 @@ class ResponsesRequestEncoder:
         never as the last item.
         """
         is_same_model = message.origin == self._info.ref
-        sends_thoughts = is_same_model and THINKING_FEATURE not in self.omissions
+        sends_thoughts = is_same_model and THINKING_FEATURE not in self._quirks.omitted
         thoughts: list[JSON] = []
         for piece in message.content:
             match piece:
@@ -230,7 +212,9 @@ class ResponsesRequestEncoder:
         item: JSON = {"type": "message", "role": "assistant"}
         item["content"] = [{"type": "output_text", "text": piece.text}]
         match piece.metadata.get(METADATA_KEY):
-            case {"phase": str(phase)} if is_same_model and PHASE_FEATURE not in self.omissions:
+            case {"phase": str(phase)} if (
+                is_same_model and PHASE_FEATURE not in self._quirks.omitted
+            ):
                 item["phase"] = phase
             case _:
                 pass

@@ -15,6 +15,7 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.shell.analysis import analyse, make_need
 from codeloop.shell.touched_paths import Touches
 from codeloop.store.permission_records import WORKDIR_KEY
+from codeloop.tool.builtin.shell.command_result import shows_what_comes
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
@@ -152,7 +153,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
             is_kept=lambda path: path in line.files.writes or ctx.session.is_kept(path),
         ),
         has_grants=grants != NO_GRANTS,
-        goes_on=not params.unchanged,
+        goes_on=not (params.unchanged or shows_what_comes(params.command)),
         publishes_ports=work.sandbox.ports,
         find_more_time=find_more_time,
     )

@@ -27,7 +27,8 @@ _ADVICE = {
         "ssh asked whether to trust a host it does not know, and nobody could answer. If the user trusts it: "
         "`ssh -o StrictHostKeyChecking=accept-new`."
     ),
-    r"sudo: (?:a terminal is required|a password is required|no tty present|sorry, you must)|su: must be run": (
+    r"sudo: (?:a terminal is required|a password is required|no tty present|sorry, you must)|su: must be run"
+    r"|Password change has been aborted|unable to get passphrase": (
         "It asked for a password, which nobody could type here. Do without it, or ask the user to run this."
     ),
     r"could not read (?:Username|Password) for|terminal prompts disabled|Permission denied \([\w,-]*password": (
@@ -46,7 +47,7 @@ _ADVICE = {
 # A question, as what the output ends with: surely one, and perhaps one if no line end follows it.
 _QUESTION = (
     r"(?i).{0,300}(?:[\[(](?:y|yes)\b[^\]\n)]{0,40}[\])]\??"
-    r"|\bpass(?:word|phrase)\b.{0,60}:|\bname: \([^)\n]{1,80}\))[:>?]{0,2}"
+    r"|#\?|\bpass(?:word|phrase)\b.{0,60}:|\bname: \([^)\n]{1,80}\))[:>?]{0,2}"
 )
 _LIKELY_QUESTION = r".{0,300}[?:]"
 _LIKELY_FAILED_QUESTION = r".{0,300}(?:[?:>]|\[[^\]\n]{1,20}\])"
@@ -54,7 +55,44 @@ _LIKELY_FAILED_QUESTION = r".{0,300}(?:[?:>]|\[[^\]\n]{1,20}\])"
 _EDITOR_FAILED = r"(?:problem with|unable to start) (?:the )?editor\W{1,3}false"
 # `read -p QUESTION` prints it to a terminal only.
 _READ_COMMAND = r"(?:^|[;&|\n(]|\bdo\b|\bthen\b)\s*read\s+(?:-\w+\s+)*-\w*p\b(?!.*<)"
+# An interpreter by itself reads its program from stdin.
+_BARE_INTERPRETER = (
+    r"(?:\S*/)?(?:i?python[\d.]*|node|deno|bun|irb|ruby|perl|php|lua|ghci|R|julia|(?:ba|z|da|k)?sh|bc|sqlite3"
+    r"|psql|mysql|mongosh|redis-cli|cat)(?:\s+-[qiu])*\s*"
+)
+_FOLLOWS = r"\s(?:-\w*f|--follow|-w|--watch)\b"
+_LOGS = rf"\b(?:logs|get|watch|events)\b.*{_FOLLOWS}"
+# Programs that show what comes until somebody ends them -> the arguments with which they do.
+_ENDLESS = {
+    **dict.fromkeys(("watch", "htop", "yes"), ""),
+    **dict.fromkeys(("top", "tcpdump"), r"^(?!.*\s-\w*[bcn])"),
+    **dict.fromkeys(("ping", "ping6"), r"^(?!.*\s-\w*[cw])"),
+    "tail": r"\s(?:-\w*[fF]|--follow)",
+    "less": r"\s\+F",
+    **dict.fromkeys(("journalctl", "stern", "heroku", "fly", "adb"), _FOLLOWS),
+    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "docker-compose", "gh"), _LOGS),
+    "dmesg": r"\s(?:-\w*[wW]|--follow)",
+    "inotifywait": r"\s(?:-\w*m|--monitor)",
+    **dict.fromkeys(("nc", "ncat"), r"\s-\w*l"),
+    **dict.fromkeys(("iostat", "vmstat", "mpstat"), r"\s\d+\s*$"),
+    "sleep": r"\sinf",
+}
+_STARTERS = frozenset({"sudo", "exec", "env", "command", "nice", "time"})
 _LAST_CHARS = 4_000
+
+
+def shows_what_comes(command: str) -> bool:
+    """Return whether a command never ends by itself, since it follows a file or a program."""
+    # Separators in quotes cut a word: then the command counts as one that ends.
+    last = command.replace("&&", "\n").replace(";", "\n").replace("&", "\n").strip(" ")
+    for each in last.rpartition("\n")[2].split("|"):
+        words = each.split()
+        while words and words[0] in _STARTERS:
+            del words[0]
+        arguments = _ENDLESS.get(words[0].rpartition("/")[2]) if words else None
+        if arguments is not None and re.search(arguments, " ".join(["", *words[1:]])):
+            return True
+    return False
 
 
 def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
@@ -77,6 +115,11 @@ def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
         )
     if re.search(_READ_COMMAND, command):
         return "`read` got no answer: stdin is empty, and nobody can type here. Set the variable instead."
+    if not output.strip() and re.fullmatch(_BARE_INTERPRETER, command.strip()):
+        return (
+            "It read its program from stdin, which is empty: nothing was done. "
+            "Give it a file, an option such as `-c`, or a here-document."
+        )
     return ""
 
 
@@ -97,7 +140,8 @@ async def format_result(
     notes: list[str] = []
     screen_notes: list[str] = []
     if outcome.timed_out:
-        screen_note, note = _describe_timeout(outcome, ctx.workspace.bounds.max_timeout_ms)
+        max_ms = ctx.workspace.bounds.max_timeout_ms
+        screen_note, note = _describe_timeout(command.text, outcome, max_ms)
         screen_notes.append(screen_note)
         notes.append(note)
     if outcome.signal:
@@ -157,7 +201,7 @@ def _describe_end(outcome: CommandResult, screen_notes: list[str]) -> JSON:
     return metadata
 
 
-def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str, str]:
+def _describe_timeout(command: str, outcome: CommandResult, max_timeout_ms: int) -> tuple[str, str]:
     """Return notes for the screen and for the model on a command that did not
     end within its timeout.
     """
@@ -173,6 +217,11 @@ def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str,
             "If it hangs, end it with bash_output and `stop`."
         )
     note = f"The command did not end within {seconds}, and was ended with all its processes."
+    if shows_what_comes(command):
+        return note, (
+            f"{note} It never ends by itself: it shows what comes. Read what there is "
+            "(`tail -n 50 FILE`), or start it with run_in_background and read it with bash_output."
+        )
     return note, (
         f"{note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
         f"Give a timeout (at most {max_timeout_ms} ms) where it only takes long."

@@ -13,6 +13,7 @@ from codeloop.kit.small_files import create_private_folder, write_atomically
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
+from codeloop.schema.wire import replace
 from codeloop.tui.actions.connections import choose_provider
 from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.settings.ui_launch import AskTrust
@@ -50,6 +51,10 @@ async def _start_session_and_wait(ui: Ui, target: Target, sessions: OpenSessions
         ui.say(note.removeprefix("codeloop: "), "warning")
     if session is not None:
         await ui.open_tab(session)
+        # What the command line names takes precedence over what the session had.
+        ui.tab.agent, ui.tab.model = ui.launch.agent, ui.launch.model
+    if ui.launch.variant and (model := ui.choices.resolve_model(ui.tab)) is not None:
+        ui.tab.model = replace(model, variant=ui.launch.variant)
     # What was sent before goes to this session.
     ui.opened_event.set()
     ui.draw()
