@@ -116,7 +116,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             call("read", filePath="/etc/hostname"),
             [
                 "Read /etc/hostname, outside the project (read)",
-                "  a  allow always: every tool on every path of `/etc/*` in",
+                "  a  allow always: every tool on `/etc/hostname` in",
             ],
         ),
         (call("grep", pattern="x", path="/etc"), ["Search /etc, outside the project (grep)"]),
