@@ -54,6 +54,7 @@ MIN_ROWS = 3
 """Rows that the choices have even on the smallest screen,
 and that they leave to the content on a larger one.
 """
+_ANSWER_KEYS = "ysanr123456789"
 _SERIES_SECONDS = 5.0
 """Seconds after an answer in which a key that would answer is meant for the next question,
 not for the prompt.
@@ -139,12 +140,13 @@ class RequestPanel(Widget, can_focus=True):
         waiting_count: int = 1,
         *,
         has_draft: bool = False,
+        early_text: str = "",
     ) -> None:
         """Show a request; for the request that is shown already, only update `waiting_count`.
 
         `requester`: the tool and the subagent that ask. `waiting_count`: how many requests wait,
         including this one.
-        `has_draft`: the prompt holds text.
+        `has_draft`: the prompt holds text. `early_text`: was typed before a question of a series.
         """
         self._waiting_count = waiting_count
         if self.request is None or self.request.id != request.id:
@@ -157,12 +159,18 @@ class RequestPanel(Widget, can_focus=True):
             )
             self._early_keys.begin_question(has_draft=has_draft)
             is_series = not has_draft and monotonic() - self._answered_at < _SERIES_SECONDS
-            self._held_keys = [] if is_series else None
+            early_keys = [events.Key(each, each) for each in early_text]
+            self._held_keys = early_keys if is_series else None
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
             self._wait_for_drawing()
         self.draw()
+
+    def is_early_answer(self, draft: str) -> bool:
+        """Return whether a draft is but an answer, typed before the next question of a series."""
+        is_key = len(set(draft)) == 1 and draft[0] in _ANSWER_KEYS
+        return is_key and monotonic() - self._answered_at < _SERIES_SECONDS
 
     def withdraw(self, request_id: str) -> None:
         """Hide the panel if it shows this request; an answer to a question that is being
