@@ -226,7 +226,8 @@ class RequestPanel(Widget, can_focus=True):
         if about_height < len(about):
             # The note takes a row.
             about_height = max(about_height - 1, 1)
-            head = [*head, draw_cut_note(about_height, len(about), styles, width)]
+            note = draw_cut_note(about_height, len(about), styles, width, has_document=has_document)
+            head = [*head, note]
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, about_height)
         choices_view = self.query_one("#request-choices", RowsView)
