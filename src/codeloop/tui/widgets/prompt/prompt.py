@@ -346,9 +346,11 @@ class PromptInput(EmptyWidget):
         else:
             self._completions.update()
         self.draft_keeper.schedule_write()
-        if self.editor.buffer.text:
+        text = self.editor.buffer.text
+        # A command may be typed again as the second press of its key.
+        if text and not text.startswith("/"):
             self.post_message(PromptTyped())
-        elif self.editor.mode == "prompt":
+        elif not text and self.editor.mode == "prompt":
             self.post_message(PromptEmptied())
 
     def _clear_or_copy(self) -> bool:

@@ -34,7 +34,7 @@ class EmptySubmitted(Message):
 
 
 class PromptTyped(Message):
-    """The prompt holds text after a change."""
+    """The prompt holds text, which is no command, after a change."""
 
 
 class PromptEmptied(Message):
