@@ -13,6 +13,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.paths import find_folder
 from codeloop.kit.text.undecodable import escape_undecodable, replace_undecodable
 from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
@@ -220,22 +221,12 @@ async def describe_missing_file(
     )
 
 
-def find_folder(path: Path) -> Path:
-    """Return the path itself if it is a folder that can be seen, else its parent."""
-    try:
-        return path if path.is_dir() else path.parent
-    except OSError:
-        return path.parent
-
-
 def list_outside_patterns(paths: Iterable[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the patterns of `external_directory` for paths, a folder with all below it,
     and the folders' that "always" may allow: () where a name has a character of patterns.
     """
     folders = {path: find_folder(path) for path in paths}
-    patterns = (
-        str(path / "*" if path == folder else path) for path, folder in folders.items()
-    )
+    patterns = (str(path / "*" if path == folders[path] else path) for path in folders)
     names = tuple(dict.fromkeys(map(str, folders.values())))
     always = tuple(str(Path(name, "*")) for name in make_exact_wildcards(names))
     return tuple(dict.fromkeys(patterns)), always

@@ -27,6 +27,8 @@ from codeloop.tui.widgets.prompt.prompt_messages import PromptEmptied
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
 from codeloop.tui.widgets.transcript.transcript import Greeting, Transcript
 
+_ANSWER_KEYS = "ysanr123456789"
+"""Keys that answer a question: a draft of one of them was meant for a question of a series."""
 NOTICES = "notices"
 """The key of the program's notices, below the last message."""
 
@@ -213,7 +215,8 @@ class SessionTab(EmptyWidget):
             self.prompt.focus()
         if waiting:
             draft, early_text = self.prompt.editor.buffer.text, ""
-            if self.panel.request is None and self.panel.is_early_answer(draft):
+            is_series = self.panel.request is None and self.panel.is_in_series
+            if is_series and len(set(draft)) == 1 and draft[0] in _ANSWER_KEYS:
                 draft, early_text = "", draft
                 self.prompt.clear()
             self.panel.show(

@@ -204,14 +204,12 @@ async def test_an_answer_that_was_typed_before_the_next_question_came_is_held_as
         first, second = (
             msgspec.structs.replace(command("git push"), id=f"per_{at}") for at in range(2)
         )
-        assert not app.panel.is_early_answer("y")
+        assert not app.panel.is_in_series
         await show(app, first, it)
         await app.typed(pilot, "y")
         await wait_until(lambda: len(app.answers) == 1)
         app.panel._answered_at = monotonic()
-        assert app.panel.is_early_answer("yy")
-        assert not app.panel.is_early_answer("ye")
-        assert not app.panel.is_early_answer("")
+        assert app.panel.is_in_series
         requester = await find_requester(it.client, second)
         app.panel.show(second, requester, early_text="y")
         for key in ("e", "s"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_opened, is_protected, is_secret, needs_confirmation
+from codeloop.kit.paths import find_folder
 from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -15,11 +16,7 @@ from codeloop.shell.program_table import find_row
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
-from codeloop.tool.files.file_access import (
-    find_folder,
-    list_outside_patterns,
-    make_edit_needs,
-)
+from codeloop.tool.files.file_access import list_outside_patterns, make_edit_needs
 from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace

@@ -54,7 +54,6 @@ MIN_ROWS = 3
 """Rows that the choices have even on the smallest screen,
 and that they leave to the content on a larger one.
 """
-_ANSWER_KEYS = "ysanr123456789"
 _SERIES_SECONDS = 5.0
 """Seconds after an answer in which a key that would answer is meant for the next question,
 not for the prompt.
@@ -158,7 +157,7 @@ class RequestPanel(Widget, can_focus=True):
                 else QuestionForm(request, requester)
             )
             self._early_keys.begin_question(has_draft=has_draft)
-            is_series = not has_draft and monotonic() - self._answered_at < _SERIES_SECONDS
+            is_series = not has_draft and self.is_in_series
             early_keys = [events.Key(each, each) for each in early_text]
             self._held_keys = early_keys if is_series else None
             self.display = True
@@ -167,10 +166,10 @@ class RequestPanel(Widget, can_focus=True):
             self._wait_for_drawing()
         self.draw()
 
-    def is_early_answer(self, draft: str) -> bool:
-        """Return whether a draft is but an answer, typed before the next question of a series."""
-        is_key = len(set(draft)) == 1 and draft[0] in _ANSWER_KEYS
-        return is_key and monotonic() - self._answered_at < _SERIES_SECONDS
+    @property
+    def is_in_series(self) -> bool:
+        """Whether a question was answered just now: a key may be for the next one."""
+        return monotonic() - self._answered_at < _SERIES_SECONDS
 
     def withdraw(self, request_id: str) -> None:
         """Hide the panel if it shows this request; an answer to a question that is being
@@ -226,8 +225,8 @@ class RequestPanel(Widget, can_focus=True):
         if about_height < len(about):
             # The note takes a row.
             about_height = max(about_height - 1, 1)
-            note = draw_cut_note(about_height, len(about), styles, width, has_document=has_document)
-            head = [*head, note]
+            counts = about_height, len(about)
+            head += [draw_cut_note(*counts, styles, width, has_document=has_document)]
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, about_height)
         choices_view = self.query_one("#request-choices", RowsView)
