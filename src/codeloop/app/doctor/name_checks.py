@@ -148,12 +148,15 @@ def _examine_providers(config: Config, providers: Providers) -> Iterator[Finding
         for name in getattr(config, where) or ():
             if name not in all_providers:
                 yield _explain_unknown("provider", where, name, all_providers)
-    for name in config.provider:
+    for name, own in config.provider.items():
         where, provider = f"provider.{name}", all_providers.get(name)
         if not providers.is_enabled(name):
             text = f"{where} is switched off by enabled_providers or disabled_providers."
             yield warn("names", text, f"Remove it there, or remove {where}.")
-        elif provider is None or not providers.list_all_models(provider):
+        # A server with an address is asked for its models.
+        elif provider is None or not (
+            own.options.get("baseURL") or providers.list_all_models(provider)
+        ):
             yield warn("names", f"{where} has no model.", f"Name one in {where}.models.")
         elif providers.is_unsupported(provider):
             text = f"{where}: codeloop speaks no protocol of {provider.npm}."
