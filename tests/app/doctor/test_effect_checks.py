@@ -74,7 +74,7 @@ NAMES = {
     "agent": {"reviewer": {"description": "d", "model": "fake/lost"}},
     "subagents": {"model": "fake/away"},
     "permission": {
-        "gone_tool": "deny",
+        "gonetool": "deny",
         "skill": {"nothing": "deny"},
         "task": {"stranger": "deny"},
         "notes_*": "deny",
@@ -110,7 +110,7 @@ TOLD_NAMES = (
     "agent.reviewer.model: There is no provider `fake`",
     "subagents.model: There is no provider `fake`",
     "The command undo can't be called: /undo is one of the program's",
-    "gone_tool *: deny is about no tool",
+    "gonetool *: deny is about no tool",
     "permission.skill names no skill: nothing",
     "permission.task names no agent: stranger",
     "mcp.notes: a rule denies all its tools",

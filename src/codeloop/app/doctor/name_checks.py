@@ -176,8 +176,14 @@ def _examine_tools(settings: ProjectSettings) -> Iterator[Finding]:
         is_known = any(matches(each, name) for each in known) or any(
             overlaps(f"{server}_{ANY_TEXT}", name) for server in servers
         )
-        # Which tools extensions bring is known once they run.
-        if not is_known and not settings.extensions and f".{name} means nothing" not in told:
+        # Which tools extensions bring is known once they run; a name such as `notes_list` may be of
+        # a server that another project has.
+        if (
+            not is_known
+            and "_" not in name
+            and not settings.extensions
+            and f".{name} means nothing" not in told
+        ):
             yield warn(
                 "rules",
                 f"{name} {rule.pattern}: {rule.action} is about no tool and no MCP server that is here.",
