@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.questions.terminal_questions import format_always
+from codeloop.cli.questions.terminal_questions import (
+    VIEW_ALL_LINE,
+    _format_question,
+    format_always,
+)
+from codeloop.schema.question import QuestionDocument, QuestionInfo
 from tests.cli.program import Desk, bash, call, one_after_another, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
@@ -116,7 +121,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             call("read", filePath="/etc/hostname"),
             [
                 "Read /etc/hostname, outside the project (read)",
-                "  a  allow always: every tool on every path of `/etc/*` in",
+                "  a  allow always: every tool on `/etc/hostname` in",
             ],
         ),
         (call("grep", pattern="x", path="/etc"), ["Search /etc, outside the project (grep)"]),
@@ -417,6 +422,24 @@ def test_the_plan_agent_asks_before_the_plan_is_carried_out(tmp_path: Path) -> N
         terminal.type("yes")
         terminal.wait_for("build · local/m")
         assert terminal.end() == 0, terminal.shown
+
+
+def test_a_plan_is_rendered_where_the_terminal_has_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", ""), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", "40")
+    text = "# First\n\n- `reserve` with a line that is longer than the terminal\n" + "- more\n" * 30
+    plan = QuestionDocument(path="p.md", text=text)
+    question = QuestionInfo(question="Carry it out?", header="Plan", options=[], document=plan)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", _format_question(question, "model", 12))
+    assert (
+        "  │ First\n  │ \n  │ • reserve with a line that is\n  ┆ longer than the terminal\n"
+        in shown
+    )
+    assert "  … 22 more lines\n  │ • more\n" in shown
+    assert shown.endswith(VIEW_ALL_LINE)
 
 
 def test_a_permission_to_leave_plan_mode_is_asked_in_words(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from codeloop.cli.output.tool_call import format_call
-from codeloop.schema.part import ToolPart
+from codeloop.schema.part import ToolPart, ToolStateError, ToolTime
+from codeloop.schema.wire import JSON, replace
 
 
 def finished(tool: str, **metadata: Any) -> ToolPart:
@@ -42,3 +43,24 @@ def finished(tool: str, **metadata: Any) -> ToolPart:
 )
 def test_the_time_of_a_command_is_its_own(part: ToolPart, took: str) -> None:
     assert format_call(part, colour=False)[0].endswith(took)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "rows"),
+    [
+        ({"rejected": True}, []),
+        ({"denied": True, "said": "use pip"}, ["  “use pip”"]),
+        ({"declined": True}, []),
+    ],
+)
+def test_words_for_the_model_are_not_shown_to_the_user_who_said_no(
+    metadata: JSON, rows: list[str]
+) -> None:
+    state = ToolStateError(
+        input={"filePath": "a.py"},
+        error="The user rejected this edit call and said: use pip",
+        time=ToolTime(start=1, end=2),
+        metadata=metadata,
+    )
+    part = replace(finished("write"), state=state)
+    assert format_call(part, colour=False) == ["■ write  a.py  you said no", *rows]

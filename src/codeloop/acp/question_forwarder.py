@@ -9,7 +9,7 @@ from typing import Any
 
 from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import RpcError
-from codeloop.acp.tool_calls import find_kind, make_title
+from codeloop.acp.tool_calls import find_kind, make_text_content, make_title
 from codeloop.client.client import Client
 from codeloop.client.questions.always_scopes import is_broad, list_scopes
 from codeloop.client.questions.forms import build_form, read_question_form
@@ -17,7 +17,7 @@ from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.requester import find_requester
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.text.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls
 from codeloop.schema.api.answers import (
     PERMISSION_REPLY,
     QUESTION_REJECT,
@@ -269,10 +269,13 @@ class QuestionForwarder:
         ]
         request_fields = self._editor.version.build_permission_request(
             title=escape_controls(question.question) + position,
-            details="\n".join(
-                [*([question.document.text, ""] if question.document else []), *descriptions]
+            details="\n".join(descriptions),
+            # Rendered by the editor, as an answer is.
+            diffs=(
+                [make_text_content(escape_answer_controls(question.document.text))]
+                if question.document
+                else []
             ),
-            diffs=[],
             call={"toolCallId": call_id, "kind": "other", "status": "pending"},
             directory="",
         )

@@ -189,6 +189,13 @@ def format_job(title: str, started: int, addresses: Sequence[str]) -> str:
     )
 
 
+def is_declined(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a call failed, by its metadata, because the user said no."""
+    # A hook that ends the turn counts as a rejection, too, and says why.
+    is_rejected = metadata.get("rejected") and not metadata.get("turnEnded")
+    return bool(metadata.get("said") or metadata.get("declined") or is_rejected)
+
+
 def describe_command_end(metadata: Mapping[str, Any]) -> str:
     """Return how a `bash` command failed, by the metadata of its call;
     "": it succeeded, or still runs.

@@ -229,7 +229,12 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
         for group_index, value_of_group in _check_list(layer, groups, keys):
             group_keys = (*keys, group_index)
             group = _check_object(layer, value_of_group, group_keys)
-            for index, hook in _check_list(layer, group.get("hooks", []), (*group_keys, "hooks")):
+            hooks = [*_check_list(layer, group.get("hooks", []), (*group_keys, "hooks"))]
+            if not hooks:
+                result.warnings.append(
+                    f"{layer.format_location(group_keys)}: {format_keys(group_keys)} has nothing in `hooks`."
+                )
+            for index, hook in hooks:
                 _add_row(result, layer, (*group_keys, "hooks", index), group.get("matcher"), hook)
 
 

@@ -71,7 +71,7 @@ _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
 }
 _OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
 """Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
-_PERMISSION_NAMES = frozenset(
+PERMISSION_NAMES = frozenset(
     (
         *(
             "*",
@@ -172,15 +172,15 @@ _AGENT_KEYS = frozenset(
 # tools of a server): only likely misspellings are reported.
 _OPEN_SECTIONS: tuple[tuple[KeyPath, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
-    (("permission",), _PERMISSION_NAMES),
-    (("tools",), _PERMISSION_NAMES),
+    (("permission",), PERMISSION_NAMES),
+    (("tools",), PERMISSION_NAMES),
     *(
         (prefix, names)
         for section in ("agent", "mode", "agents")
         for prefix, names in (
             ((section, "*"), _AGENT_KEYS),
-            ((section, "*", "permission"), _PERMISSION_NAMES),
-            ((section, "*", "tools"), _PERMISSION_NAMES),
+            ((section, "*", "permission"), PERMISSION_NAMES),
+            ((section, "*", "tools"), PERMISSION_NAMES),
         )
     ),
     (("skills",), frozenset(("paths", "urls"))),
@@ -292,7 +292,7 @@ def _find_misspelt_actions(value: JSON, list_keys: KeyPath) -> Iterator[UnknownK
         for index, rule in enumerate(rules if is_list(rules) else ()):
             action = rule.get("action") if is_object(rule) else None
             if isinstance(action, str) and (
-                suggestions := _suggest_names(action, _PERMISSION_NAMES)
+                suggestions := _suggest_names(action, PERMISSION_NAMES)
             ):
                 yield UnknownKey(
                     (*keys, index, "action"), suggestions, is_dropped=False, value=action
@@ -313,7 +313,7 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
     # Imported late: most names are known.
     from codeloop.schema.tool_names import find_tools_by_alias
 
-    meant = find_tools_by_alias(name) if names is _PERMISSION_NAMES else []
+    meant = find_tools_by_alias(name) if names is PERMISSION_NAMES else []
     return meant or find_similar(name, sorted(names))
 
 

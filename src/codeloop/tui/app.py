@@ -41,6 +41,7 @@ from codeloop.tui.widgets.prompt.prompt_messages import (
     EmptySubmitted,
     PromptSlashCommand,
     PromptSubmitted,
+    PromptTyped,
 )
 from codeloop.tui.widgets.prompt.queued_prompts import SEND_OFFER
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
@@ -89,7 +90,12 @@ class MainScreen(Screen[None]):
     def _send_waiting_prompt(self) -> None:
         """Send the prompt that waits, if the hint of Escape offers that."""
         if self._ui.repeated_key.hint.endswith(SEND_OFFER):
+            self._ui.repeated_key.forget()
             self._ui.run_command(COMMANDS_BY_ID["queue_send"])
+
+    @on(PromptTyped)
+    def _forget_key(self) -> None:
+        self._ui.repeated_key.forget()
 
     @on(PromptSlashCommand)
     def _run_slash_command(self, event: PromptSlashCommand) -> None:

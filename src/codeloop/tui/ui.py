@@ -97,7 +97,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.appearance = appearance
         self.keymap = keymap
         self.choices = choices
-        choices.on_connection_change = self.draw
+        choices.on_connection_change = self._show_connection
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
         self.shown_tab: SessionTab | None = None
@@ -248,6 +248,15 @@ class Ui(TerminalApp, inherit_bindings=False):
             return
         task = self.start_task(run(self, words))
         self.tasks[task] = time.monotonic()
+
+    def show_unsent(self) -> None:
+        """Show in each tab the prompts that wait for a lost server."""
+        for tab in self.tabs:
+            tab.show_unsent(is_lost=bool(self.choices.connection_problem))
+
+    def _show_connection(self) -> None:
+        self.show_unsent()
+        self.draw()
 
     def draw(self) -> bool:
         """Draw the changes; return whether the conversation has scrolled."""

@@ -63,6 +63,94 @@ def test_what_can_never_act_is_named(
     assert json.loads(shown.stdout)
 
 
+HOOK = {"type": "command", "command": "true"}
+NAMES = {
+    "default_agent": "nobody",
+    "command": {
+        "rev": {"template": "x", "agent": "no-one"},
+        "big": {"template": "x", "model": "fake/gone"},
+        "undo": {"template": "x"},
+    },
+    "agent": {"reviewer": {"description": "d", "model": "fake/lost"}},
+    "subagents": {"model": "fake/away"},
+    "permission": {
+        "gonetool": "deny",
+        "skill": {"nothing": "deny"},
+        "task": {"stranger": "deny"},
+        "notes_*": "deny",
+    },
+    "mcp": {"notes": {"type": "local", "command": ["true"]}},
+    "disabled_providers": ["antropic"],
+    "provider": {
+        "empty": {"npm": "@ai-sdk/openai-compatible"},
+        "odd": {"npm": "@ai-sdk/nothing", "models": {"m": {}}},
+    },
+    "formatter": {
+        "rufff": {"disabled": True},
+        "mine": {"command": ["no-such-formatter"], "extensions": [".xyz"]},
+        "aimless": {"command": ["cat"]},
+    },
+    "lsp": {"pyrigth": {"disabled": True}},
+    "hooks": {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "/no/hook.sh --fix"}]},
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "no-such-program"}]},
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "./plain.sh"}]},
+            {"matcher": "mcp__gone__list", "hooks": [HOOK]},
+            {"matcher": "Write"},
+        ],
+        "Stop": [{"matcher": "Bash", "hooks": [HOOK]}],
+        "SessionStart": [{"matcher": "startpu", "hooks": [HOOK]}],
+    },
+}
+TOLD_NAMES = (
+    "default_agent names no agent that you can talk to: nobody",
+    "command.rev.agent names no agent: no-one",
+    "command.big.model: There is no provider `fake`",
+    "agent.reviewer.model: There is no provider `fake`",
+    "subagents.model: There is no provider `fake`",
+    "The command undo can't be called: /undo is one of the program's",
+    "gonetool *: deny is about no tool",
+    "permission.skill names no skill: nothing",
+    "permission.task names no agent: stranger",
+    "mcp.notes: a rule denies all its tools",
+    "disabled_providers names no provider: antropic. Did you mean `anthropic`?",
+    "provider.empty has no model",
+    "provider.odd: codeloop speaks no protocol of @ai-sdk/nothing",
+    "formatter.rufff names no formatter: rufff. Did you mean `ruff`?",
+    "formatter.mine: no-such-formatter is not on the PATH",
+    "formatter.aimless is for no file",
+    "lsp.pyrigth names no language server: pyrigth",
+    "/no/hook.sh does not exist",
+    "no-such-program is not on the PATH",
+    "plain.sh is not executable",
+    "'mcp__gone__list' names no MCP server",
+    "hooks.PreToolUse[4] has nothing in `hooks`",
+    "Stop takes no matcher",
+    "'startpu' matches nothing",
+    "tool/count.sh is not read: it is not executable",
+    "command/q.txt is not read",
+    "skill/lower is not read: there is no SKILL.md in it",
+    "skill/gone is not read: it is a link to nothing",
+    "CLAUDE.md is not read, since",
+)
+
+
+@pytest.mark.slow
+def test_each_name_that_stands_for_nothing_is_named(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, NAMES)
+    config = desk.home / "config"
+    for name in ("tool/count.sh", "command/q.txt", "skill/lower/skill.md"):
+        (config / name).parent.mkdir(parents=True, exist_ok=True)
+        (config / name).write_text("x")
+    (config / "skill/gone").symlink_to("nowhere")
+    (desk.work / "plain.sh").write_text("exit 0")
+    (desk.work / "AGENTS.md").write_text("Be brief.")
+    (desk.work / "CLAUDE.md").write_text("Be long.")
+    shown = " ".join(desk.run("debug", "config").stderr.split())
+    assert [told for told in TOLD_NAMES if told not in shown] == []
+
+
 @pytest.mark.slow
 def test_a_path_that_is_not_there_is_named_where_the_project_itself_has_the_rule(
     tmp_path: Path,

@@ -18,7 +18,7 @@ def test_a_silent_stream_is_said_once_until_it_is_back() -> None:
     made, heard = link()
     made.record_silence(URL)
     made.record_silence(URL)
-    assert [line.split(": ")[0] for line in heard] == [f"The connection to {URL} is silent"]
+    assert [line.split(": ")[0] for line in heard] == ["The connection is silent"]
     made.record_answer(URL)
     made.record_silence(URL)
     assert len(heard) == 3
@@ -31,5 +31,5 @@ def test_a_lost_connection_is_not_called_silent_too() -> None:
     made.record_silence(URL)
     made.record_loss(ServerLost("lost", "nothing answers there"), URL)
     assert len(heard) == 2
-    assert heard[1].startswith(f"The connection to {URL} is lost: nothing answers there.")
+    assert heard[1].startswith("The connection is lost: nothing answers there.")
     assert made.is_down

@@ -111,16 +111,17 @@ async def test_a_denied_command_does_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "more"),
+    ("command", "more", "name"),
     [
-        ("cat {out}/file", {}),
-        ("echo x > {out}/new", {}),
-        ("pwd", {"workdir": "{out}"}),
-        ("cat ../out/file", {}),
+        ("cat {out}/file", {}, "file"),
+        ("echo x > {out}/new", {}, "new"),
+        ("pwd", {"workdir": "{out}"}, "*"),
+        ("ls {out}", {}, "*"),
+        ("cat ../out/file", {}, "file"),
     ],
 )
-async def test_folders_outside_are_asked_for_first(
-    tmp_path: Path, command: str, more: dict[str, str]
+async def test_what_is_outside_is_asked_for_first_by_its_name_and_always_by_its_folder(
+    tmp_path: Path, command: str, more: dict[str, str], name: str
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -130,11 +131,11 @@ async def test_folders_outside_are_asked_for_first(
     with pytest.raises(Denied):
         await run(ctx, command, **{key: value.format(out=out) for key, value in more.items()})
     (need,) = ctx.asked
-    assert need.patterns == (f"{out}/*",) == need.always
+    assert (need.patterns, need.always) == ((f"{out}/{name}",), (f"{out}/*",))
     assert need.metadata == {
         "command": command,
         "directories": [str(out)],
-        "patterns": [f"{out}/*"],
+        "patterns": [f"{out}/{name}"],
     }
     assert not (out / "new").exists()
 
@@ -145,7 +146,7 @@ async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path)
     (ctx.workspace.root / "link").symlink_to(tmp_path / "out")
     with pytest.raises(Denied):
         await run(ctx, "cat link/file")
-    assert ctx.asked[0].patterns == (f"{tmp_path}/out/*",)
+    assert ctx.asked[0].patterns == (f"{tmp_path}/out/file",)
 
 
 @pytest.mark.parametrize(

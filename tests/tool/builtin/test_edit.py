@@ -299,7 +299,7 @@ async def test_a_path_that_leads_out_is_asked_by_its_real_target(
         await run(ctx, paths[route], old, "mine")
     (need,) = ctx.asked
     assert need.permission == "external_directory"
-    assert need.patterns == need.always == (f"{outside}/*",)
+    assert (need.patterns, need.always) == ((str(secret),), (f"{outside}/*",))
     assert need.metadata | {"diff": ""} == {
         "filepath": str(secret),
         "parentDir": str(outside),

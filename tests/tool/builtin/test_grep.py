@@ -141,7 +141,7 @@ async def test_outside_is_asked_about_first(tmp_path: Path) -> None:
     ctx = make_context(tmp_path, deny=["external_directory"])
     with pytest.raises(Denied):
         await run(ctx, "root", path="/etc/passwd")
-    assert ctx.asked[0].patterns == ("/etc/*",)
+    assert (ctx.asked[0].patterns, ctx.asked[0].always) == (("/etc/passwd",), ("/etc/*",))
     assert ctx.asked[0].metadata == {"filepath": "/etc/passwd", "parentDir": "/etc"}
 
 

@@ -320,7 +320,11 @@ async def test_outside_is_asked_by_the_real_target(tmp_path: Path) -> None:
     for path in ("link/f", "link", "../out/f"):
         with pytest.raises(Denied):
             await run(ctx, path)
-    assert {need.patterns for need in ctx.asked} == {(f"{tmp_path / 'out'}/*",)}
+    assert {need.patterns for need in ctx.asked} == {
+        (f"{tmp_path / 'out'}/f",),
+        (f"{tmp_path / 'out'}/*",),
+    }
+    assert {need.always for need in ctx.asked} == {(f"{tmp_path / 'out'}/*",)}
 
 
 async def test_a_denied_file_is_not_read(tmp_path: Path) -> None:

@@ -47,3 +47,17 @@ async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:
         bar.show(view, StatusContent(), styles)
         view.set_status(Busy())
         assert " 0s " in bar.render_line(0).text
+
+
+async def test_what_runs_in_the_background_is_counted_on_the_narrowest_screen() -> None:
+    client = StoredClient()
+    view = SessionView(replace(client.session(), cost=0.25, tokens=NO_TOKENS))
+    view.load(client.messages(), None)
+    styles = Styles(load_theme("codeloop", "dark"))
+    bar = StatusBar(styles)
+    content = StatusContent(
+        agent="build", model="lab/haiku", context_window=100_000, jobs="1 in background"
+    )
+    async with staged(Stage(bar), size=(40, 5)):
+        bar.show(view, content, styles)
+        assert bar.render_line(0).text.strip() == "build lab/haiku        1 in background"

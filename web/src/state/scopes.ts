@@ -12,6 +12,7 @@ const HOLDS_HOME = /^(?:~|\/root|\/(?:home|Users)(?:\/[^/*]+)?)?\/?\*?$/;
 export function listScopes(request: PermissionRequest): string[][] {
   const { always, patterns } = request;
   if (always.length === 0) return [];
+  if (request.permission === "external_directory" && !patterns.some((name) => /[*?]/.test(name))) return [patterns, always];
   const isNarrowed = NARROWED.has(request.permission) && always.length === 1 && always[0] === "*" && patterns.length > 0;
   if (!isNarrowed || patterns.some((name) => /[*?]/.test(name))) return [always];
   const isFoldered = patterns.every((name) => name.includes("/"));

@@ -4,6 +4,7 @@ Only `--online` asks a model, which costs money, and starts MCP servers.
 """
 
 import asyncio
+from collections.abc import Collection
 
 from codeloop.app.doctor.effect_checks import examine_effects
 from codeloop.app.doctor.finding import Finding
@@ -43,13 +44,18 @@ _FIRST_GROUPS = (
 
 
 async def run_checks(
-    startup: Startup, columns: int, rows: int, *, is_online: bool
+    startup: Startup,
+    columns: int,
+    rows: int,
+    *,
+    is_online: bool,
+    commands: Collection[str] = (),
 ) -> list[Finding]:
     """Run all checks; return the findings, sorted by group.
     `columns`, `rows`: the size of the terminal, 0 without one.
 
-    `is_online`: the model is asked for one word, and MCP servers are started. Raises CodeloopError
-    without a home directory.
+    `is_online`: the model is asked for one word, and MCP servers are started. `commands`: as for
+    `examine_effects`. Raises CodeloopError without a home directory.
     """
     environment = startup.environment
     paths = find_paths(environment)
@@ -79,20 +85,22 @@ async def run_checks(
             settings.config.sandbox if settings else SandboxConfig(),
             environment,
         ),
-        _examine_setup(settings, is_online=is_online),
+        _examine_setup(settings, commands, is_online=is_online),
     )
     findings += [*programs, *terminal, sandbox, *proxies, *setup]
     groups = list(dict.fromkeys([*_FIRST_GROUPS, *(each.group for each in findings)]))
     return sorted(findings, key=lambda each: groups.index(each.group))
 
 
-async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -> list[Finding]:
+async def _examine_setup(
+    settings: ProjectSettings | None, commands: Collection[str], *, is_online: bool
+) -> list[Finding]:
     if settings is None:
         return []
     findings = [
         *examine_configuration(settings),
         *examine_homes(settings),
-        *examine_effects(settings),
+        *examine_effects(settings, commands),
     ]
     model_findings, ref = await examine_model(settings)
     server_findings = [*examine_mcp_servers(settings)]

@@ -3,11 +3,12 @@ Nothing is started.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from codeloop.app.doctor.finding import Finding
+from codeloop.app.doctor.name_checks import examine_hook, examine_names, warn
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.config.instructions import read_instructions
@@ -28,21 +29,44 @@ _TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PermissionRequest"})
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
-def examine_effects(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield a finding for each rule, hook, skill and instruction that can't act;
+def examine_effects(settings: ProjectSettings, commands: Collection[str] = ()) -> Iterator[Finding]:
+    """Yield a finding for each rule, hook, skill, instruction and name that can't act;
     one for a kind where all can.
+
+    `commands`: the slash commands of the program, which come before the user's.
     """
     yield from _end_with("rules", _examine_rules(settings), len(settings.config.permission))
-    hooks = [finding for row in settings.config.hooks for finding in _examine_hook(row)]
+    hooks = [
+        finding
+        for row in settings.config.hooks
+        for finding in (*_examine_hook(row), *examine_hook(row, settings))
+    ]
     yield from _end_with("hooks", hooks, len(settings.config.hooks))
+    yield from examine_names(settings, commands)
     yield from _end_with("skills", _examine_skills(settings), len(settings.skills.by_name))
     found = read_instructions(
         settings.project_root, settings.paths, settings.config, trusted=settings.trusted
     )
     warnings = [
-        _warn("instructions", warning, "Correct or remove it.") for warning in found.warnings
+        warn("instructions", warning, "Correct or remove it.") for warning in found.warnings
     ]
+    read_files = {each.path for each in found.files}
+    for folder in settings.project_root.folders:
+        ours, theirs = folder / "AGENTS.md", folder / "CLAUDE.md"
+        # Many projects have one that only imports or links the other.
+        if ours in read_files and theirs not in read_files and _has_own_text(theirs, ours):
+            text = f"{theirs} is not read, since {ours} is there."
+            warnings.append(warn("instructions", text, "Import it there: @CLAUDE.md"))
     yield from _end_with("instructions", warnings, len(found.files))
+
+
+def _has_own_text(file: Path, other: Path) -> bool:
+    """Return whether a file holds more than an import of the other one, and is not that one."""
+    try:
+        text = file.read_text(errors="replace").strip()
+        return not file.samefile(other) and text not in {"", f"@{other.name}", f"@./{other.name}"}
+    except OSError:
+        return False
 
 
 def _end_with(name: str, findings: Sequence[Finding], count: int) -> Iterator[Finding]:
@@ -50,10 +74,6 @@ def _end_with(name: str, findings: Sequence[Finding], count: int) -> Iterator[Fi
     yield from findings
     if not findings:
         yield Finding(_GROUP, name, "ok", f"{count}, each can act" if count else "none")
-
-
-def _warn(name: str, text: str, fix: str) -> Finding:
-    return Finding(_GROUP, name, "warning", text, fix)
 
 
 def _examine_rules(settings: ProjectSettings) -> list[Finding]:
@@ -78,7 +98,7 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
                 findings.append(
-                    _warn(
+                    warn(
                         "rules",
                         f"{text} never decides: {rest}, after it, does.",
                         "Write it after that rule.",
@@ -89,7 +109,7 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
                 if path.is_absolute() and path.is_relative_to(root):
                     plain = path.relative_to(root)
                     fix = f"Write {plain}: files of the project are named from its top."
-                    findings.append(_warn("rules", f"{text} matches nothing.", fix))
+                    findings.append(warn("rules", f"{text} matches nothing.", fix))
                 # A rule of the user's own file holds for all projects: in this one there
                 # may be nothing for it.
                 elif rule.action == "deny" and is_project and not path.is_absolute():
@@ -98,7 +118,7 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
                         matches(name, each) for each in list_wildcards(rule) for name in files
                     ):
                         findings.append(
-                            _warn(
+                            warn(
                                 "rules",
                                 f"{text} matches no file that is there now.",
                                 "Is it misspelt?",
@@ -146,7 +166,7 @@ def _examine_hook(row: HookConfig) -> Iterator[Finding]:
     ]
     if not others and not matches_name(row.matcher, [*names, *list_script_names("skill")]):
         text = f"{row.place}: {row.event} with the matcher {row.matcher!r} matches no tool."
-        yield _warn("hooks", text, "Names are Bash, Edit, Write, Read, ..., as in Edit|Write.")
+        yield warn("hooks", text, "Names are Bash, Edit, Write, Read, ..., as in Edit|Write.")
 
 
 def _examine_skills(settings: ProjectSettings) -> list[Finding]:
@@ -156,6 +176,6 @@ def _examine_skills(settings: ProjectSettings) -> list[Finding]:
     }
     hidden = [name for name in settings.skills.by_name if name not in usable]
     return [
-        _warn("skills", f"{name} is denied by a rule: no model is offered it.", "")
+        warn("skills", f"{name} is denied by a rule: no model is offered it.", "")
         for name in hidden
     ]

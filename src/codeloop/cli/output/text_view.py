@@ -162,8 +162,10 @@ class TextView:
             self._progress_line.handle_event(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                # A prompt is updated once more when its turn ends.
+                if p.info.id not in self._is_summary:
+                    self._show_agent_and_model(p.info)
                 self._is_summary[p.info.id] = False
-                self._show_agent_and_model(p.info)
                 self._answer_writer.show(event)
             case MessageUpdated(properties=p) if (
                 isinstance(p.info, AssistantMessage) and p.info.summary

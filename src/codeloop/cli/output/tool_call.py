@@ -10,6 +10,7 @@ from codeloop.client.formatting import (
     describe_command_end,
     find_subject,
     format_duration,
+    is_declined,
 )
 from codeloop.kit.text.readable_json import format_arguments, format_json
 from codeloop.kit.text.terminal_text import escape_controls, one_line
@@ -72,6 +73,14 @@ def format_call(part: ToolPart, *, colour: bool) -> list[str]:
                     "dim",
                     escape_controls(format_json(part.state.input)).splitlines()[:MAX_DATA_LINES],
                 )
+        # The error is addressed to the model, and the user knows what they said.
+        case ToolStateError(metadata=metadata) if is_declined(metadata or {}):
+            said = (metadata or {}).get("said")
+            note = paint("you said no", "dim", colour=colour)
+            return [
+                f"■ {paint(format_heading(part), 'bold', colour=colour)}  {note}",
+                *([f"  “{escape_controls(str(said))}”"] if said else []),
+            ]
         case ToolStateError(error=error, time=time):
             notes = [format_duration(compute_elapsed_ms(time.start, time.end))]
             is_failure = True

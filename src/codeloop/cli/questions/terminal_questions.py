@@ -4,12 +4,15 @@ and trust in a project.
 It is imported when there is something to ask.
 """
 
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from codeloop.app.settings import ProjectSettings
+from codeloop.cli.output.markdown import Markdown
+from codeloop.cli.output.markdown_table import SGR_PATTERN, wrap_painted
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
@@ -22,6 +25,7 @@ from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.quoting import (
     CUT_MARK,
     MAX_FULL_ROWS,
+    QUOTE_MARK,
     WRAP_MARK,
     quote_text,
     wrap_line,
@@ -29,7 +33,7 @@ from codeloop.client.questions.quoting import (
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.config.trust.store import TrustChange
-from codeloop.kit.text.terminal_text import one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import replace
@@ -245,11 +249,31 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
         problem = f"{answer.problem}\n" if answer.problem else ""
 
 
+def _quote_document(text: str, columns: int, max_rows: int) -> list[str]:
+    """Quote a text of Markdown, rendered where the terminal has colours, in at most
+    `max_rows` lines: of a longer one the beginning and the end.
+    """
+    if not has_colour(sys.stderr):
+        return quote_text(text, columns, max_rows)
+    room = columns - len(QUOTE_MARK) - 1
+    markdown = Markdown(styled=True, columns=room)
+    rendered = markdown.feed(escape_answer_controls(text).rstrip("\n") + "\n") + markdown.end()
+    rows: list[str] = []
+    for line in rendered.rstrip("\n").split("\n"):
+        is_long = len(re.sub(SGR_PATTERN, "", line)) > room
+        first, *others = wrap_painted(line, room) if is_long else [line]
+        rows += [QUOTE_MARK + first, *(WRAP_MARK + each for each in others)]
+    if (omitted := len(rows) - max_rows) <= 0:
+        return rows
+    head = max_rows * 2 // 3
+    return [*rows[:head], f"{CUT_MARK}{omitted:,} more lines", *rows[head + omitted :]]
+
+
 def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
     columns = shutil.get_terminal_size().columns
     rows = quote_text(question.question, columns, max_rows)
     if question.document is not None:
-        rows += ["", *quote_text(question.document.text, columns, max_rows)]
+        rows += ["", *_quote_document(question.document.text, columns, max_rows)]
     output = f"The {asker} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(

@@ -26,6 +26,8 @@ def list_scopes(request: PermissionRequest) -> list[tuple[str, ...]]:
     """
     offered = tuple(request.always)
     names = make_exact_wildcards(request.patterns)
+    if request.permission == "external_directory" and offered and names:
+        return [names, offered]
     if request.permission not in _NARROWED_PERMISSIONS or offered != ("*",) or not names:
         return [offered] if offered else []
     folders = tuple(

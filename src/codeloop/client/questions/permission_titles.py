@@ -96,8 +96,9 @@ def _describe_outside(request: PermissionRequest, requester: Requester) -> str:
     if "command" in request.metadata:
         if request.patterns == ["*"]:
             return "Run a command of which it is not known which files it uses"
-        folders = _list_names([pattern.removesuffix("*") for pattern in request.patterns])
-        return f"Run a command that works outside the project, in {folders}"
+        folders = [f"{pattern.rpartition('/')[0]}/" for pattern in request.patterns]
+        where = _list_names([*dict.fromkeys(folders)])
+        return f"Run a command that works outside the project, in {where}"
     path, diff, files = (request.metadata.get(key) for key in ("filepath", "diff", "files"))
     where = one_line(path, MAX_LABEL) if isinstance(path, str) else _list_patterns(request)
     if isinstance(files, list) and len(cast("list[object]", files)) > 1:
@@ -203,7 +204,7 @@ _VERBS_BY_TOOL = {
 }
 # What "always" allows, in front of the patterns, by permission; "every" for one that is not here.
 _ALWAYS_PREFIXES = {
-    "external_directory": "every tool on every path of",
+    "external_directory": "every tool on",
     "edit": "changing",
     "read": "reading",
     "skill": "loading",

@@ -53,8 +53,8 @@ class ConnectionState:
                 "%H:%M:%S", time.localtime(time.time() + CLIENT_GONE_TIME.seconds)
             )
             self.on_report(
-                f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
-                f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
+                f"The connection is lost: {error.why}. It is tried again now, then at least every "
+                f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until} ({url})."
             )
         elif now > self._lost_at + CLIENT_GONE_TIME.seconds:
             raise ServerLost(
@@ -69,8 +69,8 @@ class ConnectionState:
             self._is_silent = True
             rest = CLIENT_STREAM_IDLE.seconds - CLIENT_UNRESPONSIVE_TIME.seconds
             self.on_report(
-                f"The connection to {url} is silent: the server is stopped or busy, or the network is gone. Waiting; "
-                f"it is opened again in {rest:.0f} s."
+                "The connection is silent: the server is stopped or busy, or the network is gone. Waiting; "
+                f"it is opened again in {rest:.0f} s ({url})."
             )
 
     def record_answer(self, url: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.paths import find_folder
 from codeloop.kit.text.undecodable import escape_undecodable, replace_undecodable
 from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
@@ -220,26 +221,27 @@ async def describe_missing_file(
     )
 
 
-def find_folder(path: Path) -> Path:
-    """Return the path itself if it is a folder that can be seen, else its parent."""
-    try:
-        return path if path.is_dir() else path.parent
-    except OSError:
-        return path.parent
+def list_outside_patterns(paths: Iterable[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the patterns of `external_directory` for paths, a folder with all below it,
+    and the folders' that "always" may allow: () where a name has a character of patterns.
+    """
+    folders = {path: find_folder(path) for path in paths}
+    patterns = (str(path / "*" if path == folders[path] else path) for path in folders)
+    names = tuple(dict.fromkeys(map(str, folders.values())))
+    always = tuple(str(Path(name, "*")) for name in make_exact_wildcards(names))
+    return tuple(dict.fromkeys(patterns)), always
 
 
 def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
     """Return one permission need for all targets outside the work tree; none if all are inside."""
-    outside = [target for target in targets if target.is_outside]
-    folders = tuple(dict.fromkeys(str(find_folder(target.real)) for target in outside))
-    if not folders:
+    outside = [target.real for target in targets if target.is_outside]
+    if not outside:
         return []
     shown = {
-        "filepath": ", ".join(str(target.real) for target in outside),
-        "parentDir": ", ".join(folders),
+        "filepath": ", ".join(map(str, outside)),
+        "parentDir": ", ".join(dict.fromkeys(str(find_folder(path)) for path in outside)),
     }
-    patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
-    always = patterns if make_exact_wildcards(folders) else ()
+    patterns, always = list_outside_patterns(outside)
     return [
         Need(
             permission="external_directory",

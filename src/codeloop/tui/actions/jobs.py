@@ -18,8 +18,10 @@ from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JOB_OUTPUT, JobId, JobIn
 from codeloop.schema.api.session_inputs import ABORT
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.jobs import count_running_jobs
 from codeloop.schema.operation import NoArguments
 from codeloop.tui.actions.show_dialog import show_dialog
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
@@ -85,6 +87,11 @@ async def send_to_background(ui: Ui, _words: str) -> None:
     if ui.launch.server:
         ui.exit(0, message=f"{session.id} goes on at {ui.launch.server}.")
         return
+    if count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False):
+        text = f"What runs in the background ({count}) is ended; this turn goes on."
+        question = Confirm("Leave this terminal?", text, "leave", lambda: ui.appearance.styles)
+        if not await show_dialog(ui, question):
+            return
     # What is at work is broken off here, and begun again there.
     if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
         raise UsageProblem(

@@ -156,6 +156,8 @@ async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Async
     the prompt returns to the editor.
     """
     message_id = new_id("msg")
+    tab.unsent[message_id] = entry
+    ui.show_unsent()
     try:
         yield message_id
     except CodeloopError:
@@ -164,6 +166,9 @@ async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Async
         if not await _is_stored(ui, tab, message_id):
             tab.prompt.draft_keeper.restore_unsent(to_stored_prompt(entry))
         raise
+    finally:
+        del tab.unsent[message_id]
+        ui.show_unsent()
 
 
 async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:

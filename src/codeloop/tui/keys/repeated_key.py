@@ -29,6 +29,12 @@ class RepeatedKey:
         """The hint shown while the second press is awaited, else ""."""
         return self._hint if time.monotonic() < self._expires_at else ""
 
+    def forget(self) -> None:
+        """Wait for no second press any more: the user does something else."""
+        if self._hint:
+            self._hint, self._expires_at = "", 0.0
+            self._draw()
+
     def confirm(self, hint: str, other_hint: str = "") -> bool:
         """Return whether a key was pressed for the second time;
         after the first press, show the hint and return False.

@@ -22,10 +22,13 @@ from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.find_bar import FindBar
 from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION
 from codeloop.tui.widgets.prompt.prompt import PromptInput
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from codeloop.tui.widgets.prompt.prompt_messages import PromptEmptied
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
 from codeloop.tui.widgets.transcript.transcript import Greeting, Transcript
 
+_ANSWER_KEYS = "ysanr123456789"
+"""Keys that answer a question: a draft of one of them was meant for a question of a series."""
 NOTICES = "notices"
 """The key of the program's notices, below the last message."""
 
@@ -52,6 +55,8 @@ class SessionTab(EmptyWidget):
         self.transcript = Transcript(canvas, greeting)
         self.prompt = prompt
         self.find_bar = FindBar(get_styles)
+        self.unsent: dict[str, PromptEntry] = {}
+        """The prompts that are being sent, by the id of their message."""
         self._rhythm = rhythm
         self._is_command_typed = False
         """Whether a command is being typed although a question is shown;
@@ -209,10 +214,24 @@ class SessionTab(EmptyWidget):
             self.panel.withdraw(current_request.id)
             self.prompt.focus()
         if waiting:
-            has_draft = bool(self.prompt.editor.buffer.text)
+            draft, early_text = self.prompt.editor.buffer.text, ""
+            is_series = self.panel.request is None and self.panel.is_in_series
+            if is_series and len(set(draft)) == 1 and draft[0] in _ANSWER_KEYS:
+                draft, early_text = "", draft
+                self.prompt.clear()
             self.panel.show(
-                waiting[0], self._find_requester(waiting[0]), len(waiting), has_draft=has_draft
+                waiting[0],
+                self._find_requester(waiting[0]),
+                len(waiting),
+                has_draft=bool(draft),
+                early_text=early_text,
             )
+
+    def show_unsent(self, *, is_lost: bool) -> None:
+        """Show the prompts that wait for a lost server, if it is lost, above the editor."""
+        known = self.view.log.messages if self.view is not None else {}
+        unsent = [entry for key, entry in self.unsent.items() if key not in known]
+        self.prompt.queue.show_unsent(unsent if is_lost else [])
 
     def _compute_required_pause(self) -> float:
         return self._rhythm.compute_required_pause(

@@ -87,6 +87,10 @@ class StatusBar(CachedWidget):
         # A problem has none, but its width is checked below.
         gap = 3 if self._content.pending_key else 1
         if measure_row(row) + measure_row(right) + gap > width:
+            # What runs is seen on the narrowest screen, too.
+            right = self._draw_right("", only_jobs=True)
+            row = self._draw_left(max(width - measure_row(right) - 3, 10))
+        if measure_row(row) + measure_row(right) + gap > width:
             right = []
         if (problem := self._content.problem) and cell_len(problem) + measure_row(
             right
@@ -170,14 +174,16 @@ class StatusBar(CachedWidget):
         )
         return [Segment(f"{frame} {state}", styles.of("warning" if view.requests else "primary"))]
 
-    def _draw_right(self, hint: str) -> Row:
-        """Draw the right part: the use of the context, the cost, and a useful key."""
+    def _draw_right(self, hint: str, *, only_jobs: bool = False) -> Row:
+        """Draw the right part: what runs in the background, the use of the context, the cost,
+        and a useful key.
+        """
         styles, content = self._theme_styles, self._content
         # Each with its colour, and the command that a click runs.
         parts: list[tuple[str, str, str]] = []
         if self._content.jobs:
             parts.append((self._content.jobs, "accent", "jobs_list"))
-        if self._view is not None:
+        if self._view is not None and not only_jobs:
             used = self._view.log.context_used
             if used and content.context_window:
                 percent = used * 100 // content.context_window

@@ -158,6 +158,28 @@ def test_an_always_for_a_file_begins_with_the_file() -> None:
     )
 
 
+def test_an_always_for_a_file_outside_begins_with_the_file() -> None:
+    home = Path("~").expanduser()
+    request = PermissionRequest(
+        id="per_1",
+        session_id="ses_1",
+        permission="external_directory",
+        patterns=[f"{home}/notes.txt"],
+        metadata={},
+        always=[f"{home}/*"],
+    )
+    form = PermissionForm(request, ASKING)
+    assert f"every tool on `{home}/notes.txt`" in read_always(form)
+    form.press("w")
+    assert f"every tool on `{home}/*`" in read_always(form)
+    form.press("a")
+    assert form.answer is None
+    form.press("w")
+    form.press("a")
+    assert form.answer is not None
+    assert (form.answer.always, form.answer.wider) == ((f"{home}/notes.txt",), False)
+
+
 def test_an_always_for_everything_needs_its_key_twice() -> None:
     form = ask_for_files("docs/a.md")
     for key in ("w", "w", "a"):

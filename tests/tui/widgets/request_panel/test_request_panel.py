@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 import pytest
@@ -194,6 +195,27 @@ async def test_in_a_series_an_answer_that_came_too_early_is_dropped_and_words_ar
             await pilot.pause()
             assert app.prompt.value == ("" if number == 0 else "yes")
             app.panel.hide()
+
+
+async def test_an_answer_that_was_typed_before_the_next_question_came_is_held_as_well(
+    tmp_path: Path,
+) -> None:
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
+        first, second = (
+            msgspec.structs.replace(command("git push"), id=f"per_{at}") for at in range(2)
+        )
+        assert not app.panel.is_in_series
+        await show(app, first, it)
+        await app.typed(pilot, "y")
+        await wait_until(lambda: len(app.answers) == 1)
+        app.panel._answered_at = monotonic()
+        assert app.panel.is_in_series
+        requester = await find_requester(it.client, second)
+        app.panel.show(second, requester, early_text="y")
+        for key in ("e", "s"):
+            app.panel.post_message(early_key(key))
+        await pilot.pause()
+        assert app.prompt.value == "yes"
 
 
 @pytest.mark.slow

@@ -212,6 +212,7 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     """
     from codeloop.app.doctor.effect_checks import examine_effects
     from codeloop.app.settings import Startup, find_settings
+    from codeloop.client.slash.commands import SLASH_COMMANDS
 
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
@@ -235,7 +236,8 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
         click.echo(escape_controls(f"codeloop: {warning}"), err=True)
     if not as_trusted:
         for finding in examine_effects(
-            find_settings(Startup(directory=Path.cwd(), config_file=config))
+            find_settings(Startup(directory=Path.cwd(), config_file=config)),
+            {each.name for each in SLASH_COMMANDS},
         ):
             if finding.state != "ok":
                 click.echo(escape_controls(f"codeloop: {finding.text} {finding.fix}"), err=True)

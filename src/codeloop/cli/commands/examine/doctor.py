@@ -15,6 +15,7 @@ from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.client.formatting import TextStyle
+from codeloop.client.slash.commands import SLASH_COMMANDS
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 
 STATE_MARKS: dict[str, tuple[str, TextStyle]] = {
@@ -41,7 +42,9 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
     # No columns: there is no terminal.
     size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
     startup = Startup(directory=Path.cwd(), config_file=config)
-    findings = asyncio.run(run_checks(startup, size.columns, size.lines, is_online=online))
+    commands = {each.name for each in SLASH_COMMANDS}
+    checks = run_checks(startup, size.columns, size.lines, is_online=online, commands=commands)
+    findings = asyncio.run(checks)
     if as_json:
         print_json(findings)
     else:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from codeloop.kit.paths import find_folder
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.shell.analysis import analyse, make_need
@@ -20,7 +21,7 @@ from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
-from codeloop.tool.files.file_access import describe_missing_file, find_folder, resolve_path
+from codeloop.tool.files.file_access import describe_missing_file, resolve_path
 from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.saved_outputs import expand_outputs

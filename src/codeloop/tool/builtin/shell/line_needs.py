@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_opened, is_protected, is_secret, needs_confirmation
+from codeloop.kit.paths import find_folder
 from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -15,7 +16,7 @@ from codeloop.shell.program_table import find_row
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
-from codeloop.tool.files.file_access import find_folder, make_edit_needs
+from codeloop.tool.files.file_access import list_outside_patterns, make_edit_needs
 from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
@@ -143,22 +144,20 @@ class LineNeeds:
             for path in (*self.files.writes, *self.files.filled_folders)
             if not workspace.contains(path)
         }
-        named = dict.fromkeys(
-            find_folder(path) for path in self.files.paths if not workspace.contains(path)
-        )
-        for folders, traits in (
-            ([folder for folder in named if folder in changed], ()),
-            ([folder for folder in named if folder not in changed], self.traits),
+        named = {
+            path: find_folder(path) for path in self.files.paths if not workspace.contains(path)
+        }
+        for paths, traits in (
+            ([path for path, folder in named.items() if folder in changed], ()),
+            ([path for path, folder in named.items() if folder not in changed], self.traits),
         ):
-            if folders:
-                patterns = tuple(str(folder / "*") for folder in folders)
+            if paths:
+                patterns, always = list_outside_patterns(paths)
                 shown: JSON = {
                     "command": self.command,
-                    "directories": [*map(str, folders)],
+                    "directories": [*dict.fromkeys(str(named[path]) for path in paths)],
                     "patterns": [*patterns],
                 }
-                # A path with characters of patterns can't be allowed for good.
-                always = patterns if make_exact_wildcards([*map(str, folders)]) else ()
                 yield Need(
                     permission="external_directory",
                     patterns=patterns,

@@ -11,7 +11,12 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
+from codeloop.client.formatting import (
+    compute_elapsed_ms,
+    describe_command_end,
+    format_duration,
+    is_declined,
+)
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import (
     TOLD_KEY,
@@ -134,12 +139,7 @@ class ToolCall:
                 data = metadata or {}
                 if data.get("interrupted"):
                     return "interrupted"
-                # A hook that ends the turn counts as a rejection, too, and says why.
-                if (
-                    data.get("said")
-                    or data.get("declined")
-                    or (data.get("rejected") and not data.get("turnEnded"))
-                ):
+                if is_declined(data):
                     return "declined"
                 return "denied" if data.get("denied") or data.get("rejected") else "failed"
 

@@ -41,6 +41,7 @@ from codeloop.tui.widgets.prompt.prompt_messages import (
     PromptEmptied,
     PromptSlashCommand,
     PromptSubmitted,
+    PromptTyped,
 )
 from codeloop.tui.widgets.prompt.prompt_preparer import (
     PromptPreparer,
@@ -345,7 +346,11 @@ class PromptInput(EmptyWidget):
         else:
             self._completions.update()
         self.draft_keeper.schedule_write()
-        if not self.editor.buffer.text and self.editor.mode == "prompt":
+        text = self.editor.buffer.text
+        # A command may be typed again as the second press of its key.
+        if text and not text.startswith("/"):
+            self.post_message(PromptTyped())
+        elif not text and self.editor.mode == "prompt":
             self.post_message(PromptEmptied())
 
     def _clear_or_copy(self) -> bool:

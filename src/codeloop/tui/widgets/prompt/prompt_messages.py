@@ -33,6 +33,10 @@ class EmptySubmitted(Message):
     """Enter was pressed in an empty prompt while others wait for the turn."""
 
 
+class PromptTyped(Message):
+    """The prompt holds text, which is no command, after a change."""
+
+
 class PromptEmptied(Message):
     """The prompt is empty after a change, or after a move of the cursor."""
 

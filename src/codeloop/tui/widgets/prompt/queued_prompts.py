@@ -28,6 +28,7 @@ _MAX_ROWS = 4
 SEND_OFFER = ", enter to stop it and send what waits"
 """What the hint of the first Escape adds while prompts wait."""
 _NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
+_WHEN_BACK = "when the server is back"
 
 
 class QueuedPrompts(CachedWidget):
@@ -66,6 +67,7 @@ class QueuedPrompts(CachedWidget):
         self._show_note = show_note
         self._client: Client | None = None
         self._session_id = ""
+        self._unsent_prompts: Sequence[PromptEntry] = ()
         self._drawn_rows: list[tuple[str, str]] = []
 
     def open_session(self, client: Client, session_id: str) -> None:
@@ -94,10 +96,20 @@ class QueuedPrompts(CachedWidget):
             self.server_prompts = messages
             self._show()
 
+    def show_unsent(self, entries: Sequence[PromptEntry]) -> None:
+        """Show the prompts that are sent when the lost server is back."""
+        self._unsent_prompts = entries
+        self._show()
+
     @property
     def has_prompts(self) -> bool:
         """Whether any prompt waits."""
-        return bool(self.server_prompts or self.local_prompts)
+        return self._editable_count > 0
+
+    @property
+    def _editable_count(self) -> int:
+        """How many prompts, the first rows, can be taken back."""
+        return len(self.server_prompts) + len(self.local_prompts)
 
     def add(self, entry: PromptEntry) -> None:
         """Queue a prompt until the turn is over."""
@@ -115,7 +127,7 @@ class QueuedPrompts(CachedWidget):
         """Move a queued prompt (by default the last) back to the editor;
         return whether there was one.
         """
-        count = len(self.server_prompts) + len(self.local_prompts)
+        count = self._editable_count
         if not count:
             return False
         position = index if index >= 0 else count - 1
@@ -191,6 +203,7 @@ class QueuedPrompts(CachedWidget):
                 (_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text)
                 for entry in self.local_prompts
             ),
+            *((_WHEN_BACK, entry.text) for entry in self._unsent_prompts),
         ]
 
     def _show(self) -> None:
@@ -202,12 +215,12 @@ class QueuedPrompts(CachedWidget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows, at most `_MAX_ROWS`."""
         del container, viewport, width
-        return min(len(self.server_prompts) + len(self.local_prompts), _MAX_ROWS)
+        return min(len(self._drawn_rows), _MAX_ROWS)
 
     def on_click(self, event: events.Click) -> None:
         """Move the clicked prompt back to the editor."""
         offset = event.get_content_offset(self)
-        if offset is not None:
+        if offset is not None and offset.y < self._editable_count:
             self.take_back(offset.y)
 
     def render_line(self, y: int) -> Strip:
@@ -222,7 +235,7 @@ class QueuedPrompts(CachedWidget):
                 cells, base
             )
         when, text = rows[y]
-        hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""
+        hint = "  ↑ edits" if y == self._editable_count - 1 and cells >= 60 else ""
         label = f"{when}  " if cells >= 40 else ""
         room = cells - cell_len(label) - cell_len(hint)
         words = Strip([Segment(one_line(text, room), base)]).adjust_cell_length(room, base)

@@ -42,6 +42,7 @@ _CUT_NOTES = (
     f"   {{}} of {{:,}} rows are shown: pgdn scrolls, {WHOLE_SCREEN_KEY} shows them on the whole screen",
     "   {} of {:,} rows: pgdn scrolls",
 )
+_DOCUMENT_CUT_NOTE = f"   {{}} of {{:,}} rows: {WHOLE_SCREEN_KEY} all, {COMMENT_KEY} comments"
 _LABEL_INDENT = 4
 """Cells before a choice's label: the cursor's mark, the key, and blanks."""
 
@@ -86,9 +87,15 @@ def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
     return rows
 
 
-def draw_cut_note(shown_count: int, count: int, styles: Styles, width: int) -> Row:
-    """Return the row which says that not all rows of the content are shown."""
-    notes = [each.format(shown_count, count) for each in _CUT_NOTES]
+def draw_cut_note(
+    shown_count: int, count: int, styles: Styles, width: int, *, has_document: bool = False
+) -> Row:
+    """Return the row which says that not all rows of the content are shown.
+
+    `has_document`: as for `draw_hints`, which have no room for its keys where this row has none.
+    """
+    last = _DOCUMENT_CUT_NOTE if has_document else _CUT_NOTES[-1]
+    notes = [each.format(shown_count, count) for each in (*_CUT_NOTES[:-1], last)]
     note = next((each for each in notes if len(each) <= width), notes[-1][:width])
     return [Segment(note, styles.of("warning"))]
 

@@ -139,12 +139,13 @@ class RequestPanel(Widget, can_focus=True):
         waiting_count: int = 1,
         *,
         has_draft: bool = False,
+        early_text: str = "",
     ) -> None:
         """Show a request; for the request that is shown already, only update `waiting_count`.
 
         `requester`: the tool and the subagent that ask. `waiting_count`: how many requests wait,
         including this one.
-        `has_draft`: the prompt holds text.
+        `has_draft`: the prompt holds text. `early_text`: was typed before a question of a series.
         """
         self._waiting_count = waiting_count
         if self.request is None or self.request.id != request.id:
@@ -156,13 +157,19 @@ class RequestPanel(Widget, can_focus=True):
                 else QuestionForm(request, requester)
             )
             self._early_keys.begin_question(has_draft=has_draft)
-            is_series = not has_draft and monotonic() - self._answered_at < _SERIES_SECONDS
-            self._held_keys = [] if is_series else None
+            is_series = not has_draft and self.is_in_series
+            early_keys = [events.Key(each, each) for each in early_text]
+            self._held_keys = early_keys if is_series else None
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
             self._wait_for_drawing()
         self.draw()
+
+    @property
+    def is_in_series(self) -> bool:
+        """Whether a question was answered just now: a key may be for the next one."""
+        return monotonic() - self._answered_at < _SERIES_SECONDS
 
     def withdraw(self, request_id: str) -> None:
         """Hide the panel if it shows this request; an answer to a question that is being
@@ -218,7 +225,8 @@ class RequestPanel(Widget, can_focus=True):
         if about_height < len(about):
             # The note takes a row.
             about_height = max(about_height - 1, 1)
-            head = [*head, draw_cut_note(about_height, len(about), styles, width)]
+            counts = about_height, len(about)
+            head += [draw_cut_note(*counts, styles, width, has_document=has_document)]
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, about_height)
         choices_view = self.query_one("#request-choices", RowsView)
