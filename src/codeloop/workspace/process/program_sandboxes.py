@@ -209,30 +209,43 @@ class ProgramSandboxes:
         return SandboxedProcess(await self._launcher.start(launch))
 
     def find_refusals(
-        self, launch: Launch, profile: ProgramProfile, text: str, places: Sequence[Path] = ()
+        self,
+        launch: Launch,
+        profile: ProgramProfile,
+        text: str,
+        places: Sequence[Path] = (),
+        given: Sequence[str] = (),
     ) -> "list[HelperRefusal]":
-        """Return what the sandbox of a program has refused, by what the program says (`text`),
-        and keep it. Reads the disk. `places`: paths that it named and may want to write.
+        """Return what the sandbox of a program has refused, by what the program says (`text`) and
+        where it has written, and keep it. Reads the disk.
+
+        `places`: paths that its start named and that it may want to write;
+        `given`: texts that it was given by a call, which may name paths.
         """
         # Imported late: most programs fail at nothing.
         from codeloop.workspace.sandbox.helper_refusals import (
             Refused,
+            find_lost_writes,
             find_refusals,
             note_refusals,
         )
+        from codeloop.workspace.sandbox.named_paths import list_given_paths
 
         environment = self._workspace.environment
-        refusals = find_refusals(
-            text,
-            Refused(
-                policy=self._find_policy_maker(profile).last_policy,
-                home=Path(environment.get("HOME") or "/nonexistent"),
-                directory=Path(launch.directory),
-                environment=launch.environment,
-                offered=environment,
-                places=places,
-            ),
+        home = Path(environment.get("HOME") or "/nonexistent")
+        refused = Refused(
+            policy=self._find_policy_maker(profile).last_policy,
+            home=home,
+            directory=Path(launch.directory),
+            environment=launch.environment,
+            offered=environment,
+            places=places,
+            given=list_given_paths(given, home),
         )
+        refusals = find_refusals(text, refused)
+        private = self.find_private_folders(profile) if refused.given else None
+        if private is not None and (folder := private.folders.get(Path(os.path.realpath(home)))):
+            refusals += find_lost_writes(refused, folder, private.shown)
         note_refusals(profile.data_folder, refusals)
         return refusals
 

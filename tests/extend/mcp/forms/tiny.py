@@ -31,7 +31,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"content": [{"type": "text", "text": act(params.get("arguments") or {})}]}
     except OSError as error:
-        text = f"{type(error).__name__}: {error}"
+        # `fails`: how it tells of a failure; {} stands for the error.
+        words = (params.get("arguments") or {}).get("fails", "{}")
+        text = words.replace("{}", f"{type(error).__name__}: {error}")
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
 

@@ -3,8 +3,10 @@ and says which tools are new after it.
 """
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
@@ -27,6 +29,8 @@ _NO_CHANNEL_TEXT = "server-initiated request"
 _MAX_ERROR_CHARS = 2_000
 # The note about new tools is one line of the model's context.
 _MAX_NAMES_CHARS = 400
+# So many texts of a call's arguments are looked at for paths.
+_MAX_TEXTS = 100
 
 
 async def call_tool(
@@ -47,6 +51,7 @@ async def call_tool(
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
     await _announce_new_tools(table, server, names_before, ctx)
+    given = tuple(islice(_list_texts(arguments), _MAX_TEXTS))
     title = escape_controls(tool.listed.title or tool.listed.name)
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
@@ -54,11 +59,11 @@ async def call_tool(
         output = await asyncio.to_thread(hand_over_files, server, result.output, ctx)
         result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
-        is_short = len(result.output) < _MAX_ERROR_CHARS
-        note = await asyncio.to_thread(server.explain, result.output) if is_short else ""
+        said = result.output if len(result.output) < _MAX_ERROR_CHARS else ""
+        note = await asyncio.to_thread(server.explain, said, given) if said or given else ""
         return replace(result, output=f"{result.output}\n\n{note}") if note else result
     except ToolFailure as error:
-        if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS]):
+        if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS], given):
             raise ToolFailure(f"{error}\n{note}") from error
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
@@ -67,6 +72,17 @@ async def call_tool(
             f"protocol, in which it can ask."
         )
         raise ToolFailure(f"{error}\n{note}", advice="Call the tool again.") from error
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield the short texts of a call's arguments, which may be paths."""
+    if isinstance(value, str):
+        if len(value) < _MAX_NAMES_CHARS:
+            yield value
+    elif isinstance(value, dict | list):
+        entries = cast("JSON", value).values() if isinstance(value, dict) else value
+        for each in cast("Iterable[Any]", entries):
+            yield from _list_texts(each)
 
 
 async def _announce_new_tools(

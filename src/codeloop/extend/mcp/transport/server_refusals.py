@@ -1,6 +1,6 @@
 """What the sandbox of a local server may do, and what it has refused to the server."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,29 +50,37 @@ class ServerAccess(Struct, frozen=True):
 
 
 def find_server_refusals(
-    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+    definition: ServerDefinition,
+    dependencies: ServerDependencies,
+    text: str,
+    given: Sequence[str] = (),
 ) -> list[HelperRefusal]:
-    """Return the refusals of a server's sandbox, by what the server says. Reads the disk."""
+    """Return the refusals of a server's sandbox, by what the server says. Reads the disk.
+    `given`: the texts of the call that it answers.
+    """
     server = _make_launch(definition, dependencies)
     if server is None or server.profile is None:
         return []
     return dependencies.program_sandboxes.find_refusals(
-        server.launch, server.profile, text, server.named.places
+        server.launch, server.profile, text, server.named.places, given
     )
 
 
 def explain_server_refusals(
-    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+    definition: ServerDefinition,
+    dependencies: ServerDependencies,
+    text: str,
+    given: Sequence[str] = (),
 ) -> str:
     """Return one line that names what the sandbox refused to a server,
-    and the command that allows it; "": it refused nothing.
+    and the command that allows it; "": it refused nothing. `given`: the texts of the call.
     """
-    if not mentions_failure(text):
+    if not mentions_failure(text) and not any("/" in each for each in given):
         return ""
     refusals: list[HelperRefusal] = []
     # What it says is worth more than why: this must not turn an answer into an error.
     with suppress(OSError):
-        refusals = find_server_refusals(definition, dependencies, text)
+        refusals = find_server_refusals(definition, dependencies, text, given)
     if not refusals:
         return ""
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")
