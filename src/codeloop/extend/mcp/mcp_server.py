@@ -320,9 +320,7 @@ class McpServer:
                 self._record_failure(self._failures.with_failure(reason, is_silent=is_silent))
 
     def explain(self, text: str, given: Sequence[str] = ()) -> str:
-        """Return a line on what its sandbox refused, by what it says; "": nothing.
-        `given`: the texts of the call that it answers.
-        """
+        """Return a line on what its sandbox refused, by what it says to a call's texts; or ""."""
         # Imported late: most servers fail at nothing.
         from codeloop.extend.mcp.transport.server_refusals import explain_server_refusals
 

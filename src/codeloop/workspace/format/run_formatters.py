@@ -121,8 +121,14 @@ async def _run_formatter(
         if result.stop_reason:
             raise _FormatterFailed("returned far too much")
         if result.code not in formatter.success_codes:
+            said = result.error_text or result.stdout.decode("utf-8", "replace")
+            # Imported late: most formatters don't fail.
+            from codeloop.workspace.process.program_refusals import explain_run
+
+            allowing = f"codeloop formatter allow {formatter.name}"
+            note = explain_run(workspace.program_sandboxes, launch, confinement, said, allowing)
             raise _FormatterFailed(
-                f"failed: {_find_reason(result.error_text or result.stdout.decode('utf-8', 'replace'), result.code)}"
+                f"failed: {_find_reason(said, result.code)}{note and f'. {note}'}"
             )
         output, is_complete = result.stdout, True
     except TimeoutError:

@@ -9,10 +9,10 @@ deny, and what may not appear in the project is moved away at once.
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import (
     ProfilePolicyMaker,
@@ -45,9 +45,6 @@ from codeloop.workspace.sandbox.program_profile import (
 )
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
-
-if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.helper_refusals import HelperRefusal
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -110,6 +107,7 @@ class ProgramSandboxes:
 
     def __init__(self, workspace: WorkTree, warn: Callable[[str], None], programs: str) -> None:
         self.refusal_reason = ""
+        self.environment = workspace.environment
         self._workspace = workspace
         self._warn = warn
         self._programs = programs
@@ -161,6 +159,7 @@ class ProgramSandboxes:
             return await workspace.shells.sandboxes.enter(make_policy(workspace, grants, rules))
         except SandboxUnavailable as error:
             self._check_optional(error)
+            self.refusal_reason = str(error)
             self._warn_once()
             return None
 
@@ -208,64 +207,23 @@ class ProgramSandboxes:
             self._warn_once()
         return SandboxedProcess(await self._launcher.start(launch))
 
-    def find_refusals(
-        self,
-        launch: Launch,
-        profile: ProgramProfile,
-        text: str,
-        places: Sequence[Path] = (),
-        given: Sequence[str] = (),
-    ) -> "list[HelperRefusal]":
-        """Return what the sandbox of a program has refused, by what the program says (`text`) and
-        where it has written, and keep it. Reads the disk.
-
-        `places`: paths that its start named and that it may want to write;
-        `given`: texts that it was given by a call, which may name paths.
-        """
-        # Imported late: most programs fail at nothing.
-        from codeloop.workspace.sandbox.helper_refusals import (
-            Refused,
-            find_lost_writes,
-            find_refusals,
-            note_refusals,
+    def find_policy(self, launch: Launch, confinement: ProgramSandbox) -> SandboxPolicy:
+        """Return the policy that a program was last started with, or else would be."""
+        if confinement.profile is not None:
+            return self._find_policy_maker(confinement.profile).last_policy
+        return make_policy(
+            self._workspace, self._make_grants(launch, confinement), confinement.rules
         )
-        from codeloop.workspace.sandbox.named_paths import list_given_paths
 
-        environment = self._workspace.environment
-        home = Path(environment.get("HOME") or "/nonexistent")
-        refused = Refused(
-            policy=self._find_policy_maker(profile).last_policy,
-            home=home,
-            directory=Path(launch.directory),
-            environment=launch.environment,
-            offered=environment,
-            places=places,
-            given=list_given_paths(given, home),
-        )
-        refusals = find_refusals(text, refused)
-        private = self.find_private_folders(profile) if refused.given else None
-        if private is not None and (folder := private.folders.get(Path(os.path.realpath(home)))):
-            refusals += find_lost_writes(refused, folder, private.shown)
-        note_refusals(profile.data_folder, refusals)
-        return refusals
-
-    def explain(self, kind: str, text: str, command: str) -> str:
-        """Return a line on what the sandbox of a program refused, by what the program says;
-        "": nothing.
-
-        `kind`: the start of the name of its own folder; `command`: the one that allows more.
+    def list_own_launches(self, kind: str) -> list[tuple[Launch, ProgramSandbox]]:
+        """Return the last launches of programs with a sandbox of their own.
+        `kind`: the start of the name of their own folder.
         """
-        from codeloop.workspace.sandbox.helper_refusals import describe_refusals, mentions_failure
-
-        home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
-        for folder, (launch, profile) in self._launches.items():
-            if folder.name.startswith(kind) and mentions_failure(text):
-                with suppress(OSError):
-                    found = self.find_refusals(launch, profile, text)
-                    refusals = [each for each in found if each.kind in {"read", "write", "off"}]
-                    if refusals:
-                        return describe_refusals(refusals, command, home)
-        return ""
+        return [
+            (launch, ProgramSandbox(profile))
+            for folder, (launch, profile) in self._launches.items()
+            if folder.name.startswith(kind)
+        ]
 
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
         """Return what only a program that runs in its own sandbox sees; None: there is none."""
@@ -289,11 +247,7 @@ class ProgramSandboxes:
     ) -> SandboxedProcess:
         """Start a program in the sandbox of commands. It is ended when the work tree is closed."""
         shells = self._workspace.shells
-        readable = (
-            *(Path(os.path.realpath(folder)) for folder in confinement.readable),
-            *self._list_unseen(launch, confinement),
-        )
-        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
+        grants = self._make_grants(launch, confinement)
         sandbox = await self.enter_command_sandbox(grants, confinement.rules)
         if sandbox is None:
             return SandboxedProcess(await shells.launcher.start(launch))
@@ -301,6 +255,14 @@ class ProgramSandboxes:
         return await self._start_in(
             sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server
         )
+
+    def _make_grants(self, launch: Launch, confinement: ProgramSandbox) -> SandboxGrants:
+        """Return what a program may read beyond commands, in whose sandbox it runs."""
+        readable = (
+            *(Path(os.path.realpath(folder)) for folder in confinement.readable),
+            *self._list_unseen(launch, confinement),
+        )
+        return SandboxGrants(readable=readable) if readable else NO_GRANTS
 
     def _list_unseen(self, launch: Launch, confinement: ProgramSandbox) -> list[Path]:
         """Return the code that a program's command names and commands don't see."""

@@ -3,7 +3,7 @@ and says which tools are new after it.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -56,6 +56,8 @@ async def call_tool(
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
         result = convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
+        # What the result names is handed over, or was refused by that name.
+        given = tuple(each for each in given if each not in result.output)
         output = await asyncio.to_thread(hand_over_files, server, result.output, ctx)
         result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
@@ -79,9 +81,11 @@ def _list_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if len(value) < _MAX_NAMES_CHARS:
             yield value
-    elif isinstance(value, dict | list):
-        entries = cast("JSON", value).values() if isinstance(value, dict) else value
-        for each in cast("Iterable[Any]", entries):
+    elif isinstance(value, dict):
+        for each in cast("JSON", value).values():
+            yield from _list_texts(each)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
             yield from _list_texts(each)
 
 

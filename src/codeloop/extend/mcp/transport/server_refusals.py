@@ -14,7 +14,8 @@ from codeloop.extend.mcp.transport.server_launch import (
 )
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.schema.errors import CodeloopError
-from codeloop.workspace.process.program_sandboxes import PrivatePlaces
+from codeloop.workspace.process.program_refusals import Said, find_program_refusals
+from codeloop.workspace.process.program_sandboxes import PrivatePlaces, ProgramSandbox
 from codeloop.workspace.sandbox.helper_refusals import (
     HelperRefusal,
     abbreviate,
@@ -61,8 +62,11 @@ def find_server_refusals(
     server = _make_launch(definition, dependencies)
     if server is None or server.profile is None:
         return []
-    return dependencies.program_sandboxes.find_refusals(
-        server.launch, server.profile, text, server.named.places, given
+    return find_program_refusals(
+        dependencies.program_sandboxes,
+        server.launch,
+        ProgramSandbox(server.profile),
+        Said(text, server.named.places, given),
     )
 
 
