@@ -42,6 +42,8 @@ async def ask(tmp_path: Path, entry: dict[str, Any], **given: str) -> str:
         ({"read": "/no/x", "uri": "file://@/hidden/a.md", "fails": SILENT}, "--read ~/hidden/a.md"),
         ({"read": "@/hidden/x.db", "fails": JSON}, "--write ~/hidden/x.db"),
         ({"say": "File not found: ~/hidden/a.md"}, "--read ~/hidden/a.md"),
+        # An error of the protocol.
+        ({"read": "@/hidden/a.md", "rpc": "yes"}, "--read ~/hidden/a.md"),
         # Nothing failed, but only the server sees the file.
         ({"write": "@/hidden/new.docx", "say": "Saved."}, "--write ~/hidden/new.docx"),
     ],
@@ -52,6 +54,22 @@ async def test_a_refusal_is_told_with_what_to_type(
     said = await ask(tmp_path, {}, **given)
     assert f"To allow it: codeloop mcp allow p {option}" in said
     assert said.endswith(option)
+
+
+@pytest.mark.parametrize("name", ["m.json", "data/"])
+async def test_what_is_written_at_a_named_place_and_lost_is_told(name: str, tmp_path: Path) -> None:
+    place = tmp_path / "hidden" / name
+    file = place if place.suffix else place / "a.txt"
+    entry = {"environment": {"PLACE": str(place)}}
+    said = await ask(tmp_path, entry, write=str(file), say="Saved.")
+    assert said.endswith(f"--write ~/hidden/{name.rstrip('/')}")
+    assert not place.exists()
+
+
+async def test_a_folder_that_was_named_is_allowed_whole(tmp_path: Path) -> None:
+    entry = {"environment": {"PLACE": str(tmp_path / "hidden")}}
+    said = await ask(tmp_path, entry, write="@/hidden/b/c.txt")
+    assert said.endswith("--write ~/hidden")
 
 
 @pytest.mark.parametrize("name", ["m.json.80f54636228021b9.tmp", ".m.json.tmp", "m.json-x"])

@@ -31,7 +31,6 @@ from codeloop.schema.live_events import (
     ToastShown,
 )
 from codeloop.schema.resources import LspFile
-from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
@@ -245,7 +244,5 @@ def _make_launch(
         [installed] if Path(chosen_server.command[0]).is_relative_to(installed) else []
     )
     readable_folders += list_python_folders(places)
-    confinement = choose_program_sandbox(workspace, row.name, row.sandbox)
-    if confinement is not None:
-        confinement = replace(confinement, readable=tuple(readable_folders))
-    return launch, confinement
+    readable = ProgramSandbox(readable=tuple(readable_folders))
+    return launch, choose_program_sandbox(workspace, row.name, row.sandbox, launch, readable)

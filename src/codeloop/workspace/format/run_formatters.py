@@ -23,7 +23,7 @@ from codeloop.workspace.files.safe_open import (
     read_file,
 )
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
 from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
@@ -115,7 +115,7 @@ async def _run_formatter(
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
             confinement = choose_program_sandbox(
-                workspace, formatter.name, formatter.sandbox, rules
+                workspace, formatter.name, formatter.sandbox, launch, ProgramSandbox(rules=rules)
             )
             result = await workspace.program_sandboxes.run(launch, confinement)
         if result.stop_reason:

@@ -51,10 +51,11 @@ def find_program_refusals(
         places=said.places,
         given=list_given_paths(said.given, home),
     )
-    refusals = find_refusals(said.text, refused)
+    refusals = find_refusals(said.text, refused) if mentions_failure(said.text) else []
     profile = confinement.profile
     if profile is not None:
-        private = sandboxes.find_private_folders(profile) if refused.given else None
+        has_paths = refused.given or refused.places
+        private = sandboxes.find_private_folders(profile) if has_paths else None
         if private is not None and (folder := private.folders.get(Path(os.path.realpath(home)))):
             refusals += find_lost_writes(refused, folder, private.shown)
         note_refusals(profile.data_folder, refusals)

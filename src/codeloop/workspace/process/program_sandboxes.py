@@ -82,19 +82,33 @@ def choose_program_sandbox(
     workspace: WorkTree,
     name: str,
     entry: bool | ProgramSandboxConfig,
-    rules: DenyRules | None = None,
+    launch: Launch,
+    confinement: ProgramSandbox,
 ) -> ProgramSandbox | None:
     """Return the sandbox of a program that may write to the project: that of commands,
     or one of its own; None: none.
 
-    `entry`: what the configuration says of the program's sandbox; `rules`: as in ProgramSandbox.
+    `entry`: what the configuration says of the program's sandbox; `confinement`: what it reads
+    besides, and its rules.
     """
     if isinstance(entry, bool):
-        return ProgramSandbox(rules=rules) if entry else None
+        return confinement if entry else None
     profile = ProgramProfile(
-        workspace.scratch.with_name("programs") / name, writable=(workspace.root,)
+        workspace.scratch.with_name("programs") / name,
+        writable=(workspace.root,),
+        readable=confinement.readable,
+        named=tuple(_find_named_code(workspace, launch)),
     )
-    return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
+    return replace(confinement, profile=widen_profile(profile, entry, workspace.root))
+
+
+def _find_named_code(workspace: WorkTree, launch: Launch) -> Sequence[Path]:
+    # Imported late: a text answer starts no program.
+    from codeloop.workspace.sandbox.named_paths import find_named_paths
+
+    home = Path(workspace.environment.get("HOME") or "/nonexistent")
+    roots = (workspace.root, workspace.directory)
+    return find_named_paths(launch.arguments, (), home, roots=roots).code
 
 
 class ProgramSandboxes:
@@ -266,16 +280,13 @@ class ProgramSandboxes:
 
     def _list_unseen(self, launch: Launch, confinement: ProgramSandbox) -> list[Path]:
         """Return the code that a program's command names and commands don't see."""
-        # Imported late: a text answer starts no program.
-        from codeloop.workspace.sandbox.named_paths import find_named_paths
-
         workspace = self._workspace
         home = Path(workspace.environment.get("HOME") or "/nonexistent")
-        roots = (workspace.root, workspace.directory)
-        named = find_named_paths(launch.arguments, (), home, roots=roots)
         policy = make_policy(workspace, NO_GRANTS, confinement.rules)
         keys = [Path(os.path.realpath(each)) for each in find_home_secrets(home)]
-        paths = dict.fromkeys(Path(os.path.realpath(each)) for each in named.code)
+        paths = dict.fromkeys(
+            Path(os.path.realpath(each)) for each in _find_named_code(workspace, launch)
+        )
         return [
             path
             for path in paths

@@ -25,6 +25,7 @@ from codeloop.workspace.sandbox.paths.linked_paths import (
     find_kind,
     is_below_any,
     is_folder,
+    keep_outermost,
     resolve_links,
 )
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
@@ -122,18 +123,20 @@ def find_refusals(text: str, refused: Refused) -> list[HelperRefusal]:
 def find_lost_writes(
     refused: Refused, private_home: Path, shown: Sequence[Path]
 ) -> list[HelperRefusal]:
-    """Return the paths that a call named and that the program could only write in its private home.
+    """Return the paths that a call or the start named, and that the program could only write in
+    its private home.
 
     `shown`: paths below the home that everybody sees.
     """
-    return [
-        HelperRefusal("write", str(path))
-        for path in refused.given
+    lost = [
+        path
+        for path in (*refused.places, *refused.given)
         if path.is_relative_to(refused.home)
         and not is_below_any(path, shown)
         and not exists(path)
         and exists(private_home / path.relative_to(refused.home))
     ]
+    return [HelperRefusal("write", str(path)) for path in keep_outermost(lost)]
 
 
 def _find_paths(line: str, refused: Refused) -> Iterator[HelperRefusal]:
@@ -186,6 +189,10 @@ def _find_lasting(path: Path, refused: Refused) -> Path:
     """Return what has to be allowed for a path; for a temporary file with another name each
     time, that is the file that it was to become, or its folder.
     """
+    for place in refused.places:
+        # A folder that it was given to work in.
+        if is_folder(place) and path.is_relative_to(resolve_links(place)):
+            return place
     if exists(path):
         return path
     for place in (*refused.places, *refused.given):

@@ -46,12 +46,14 @@ async def call_tool(
     await ctx.ask(*await server.find_needs(), need)
     # A call may change the tools of its server, such as one that signs in or opens a project.
     names_before = _list_names(table, server)
+    given = tuple(islice(_list_texts(arguments), _MAX_TEXTS))
     try:
         answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)
     except ServerFailed as error:
-        raise ToolFailure(str(error)) from error
+        note = await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS], given)
+        is_new = note and note not in str(error)
+        raise ToolFailure(f"{error}\n{note}" if is_new else str(error)) from error
     await _announce_new_tools(table, server, names_before, ctx)
-    given = tuple(islice(_list_texts(arguments), _MAX_TEXTS))
     title = escape_controls(tool.listed.title or tool.listed.name)
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
@@ -62,7 +64,7 @@ async def call_tool(
         result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
         said = result.output if len(result.output) < _MAX_ERROR_CHARS else ""
-        note = await asyncio.to_thread(server.explain, said, given) if said or given else ""
+        note = await asyncio.to_thread(server.explain, said, given)
         return replace(result, output=f"{result.output}\n\n{note}") if note else result
     except ToolFailure as error:
         if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS], given):

@@ -21,7 +21,6 @@ from codeloop.workspace.sandbox.helper_refusals import (
     abbreviate,
     describe_refusals,
     forget_refusals,
-    mentions_failure,
     read_refusals,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
@@ -79,8 +78,6 @@ def explain_server_refusals(
     """Return one line that names what the sandbox refused to a server,
     and the command that allows it; "": it refused nothing. `given`: the texts of the call.
     """
-    if not mentions_failure(text) and not any("/" in each for each in given):
-        return ""
     refusals: list[HelperRefusal] = []
     # What it says is worth more than why: this must not turn an answer into an error.
     with suppress(OSError):
