@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
+from codeloop.extend.mcp.tools.ask_places import ask_for_places
 from codeloop.extend.mcp.tools.content_blocks import convert_result
 from codeloop.extend.mcp.tools.handed_files import hand_over_files
 from codeloop.extend.mcp.transport.failures import ServerFailed
@@ -44,6 +45,7 @@ async def call_tool(
         permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes
     )
     await ctx.ask(*await server.find_needs(), need)
+    await ask_for_places(server, ctx)
     # A call may change the tools of its server, such as one that signs in or opens a project.
     names_before = _list_names(table, server)
     given = tuple(islice(_list_texts(arguments), _MAX_TEXTS))

@@ -28,12 +28,13 @@ from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_out
 
 class ServerAccess(Struct, frozen=True):
     """What a server may do in its sandbox. `readable`, `writable`: paths beyond the usual, as text;
-    `places`: named paths that it may only read, which it may want to write.
+    `places`: named paths that it may only read, which it may want to write, by what they are
+    shown as.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    places: dict[str, Path] = {}
     network: str = "on"
     refused: tuple[HelperRefusal, ...] = ()
 
@@ -122,7 +123,7 @@ def describe_access(
     return ServerAccess(
         _abbreviate((each for each in readable if each != profile.data_folder), home),
         _abbreviate(profile.writable, home),
-        _abbreviate(places, home),
+        {abbreviate(str(each), home): each for each in places},
         profile.network,
         tuple(read_refusals(profile.data_folder)),
     )
