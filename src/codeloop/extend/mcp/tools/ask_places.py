@@ -1,4 +1,5 @@
-"""Asks the user, at the first call of a server, whether it may write where its entry names a place.
+"""Asks the user, at the first call of a server, whether it may write where its entry names files
+or folders.
 """
 
 import asyncio

@@ -25,6 +25,10 @@ from codeloop.workspace.sandbox.helper_refusals import (
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
 
+_SYSTEM_FOLDERS = tuple(
+    map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc"))
+)
+
 
 class ServerAccess(Struct, frozen=True):
     """What a server may do in its sandbox. `readable`, `writable`: paths beyond the usual, as text;
@@ -118,7 +122,12 @@ def describe_access(
         return None
     profile = server.profile
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")
-    readable = keep_outermost((*profile.readable, *profile.named))
+    # What any program sees is no news.
+    readable = [
+        each
+        for each in keep_outermost((*profile.readable, *profile.named))
+        if not is_below_any(each, _SYSTEM_FOLDERS)
+    ]
     places = [each for each in server.named.places if not is_below_any(each, profile.writable)]
     return ServerAccess(
         _abbreviate((each for each in readable if each != profile.data_folder), home),
