@@ -58,6 +58,21 @@ def test_what_a_hook_was_refused_is_named_and_allowed(tmp_path: Path) -> None:
         assert "sandbox refused" not in desk.run("plugin", "list").stdout
 
 
+def test_what_a_hook_wrote_and_nobody_sees_is_named_once(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    with serving(steps(DONE)) as server:
+        # The home is taken from a variable: nothing names the file.
+        line = "python3 -c \"import os; h = os.environ['HOME']; open(h + '/ho' + 'ok.log', 'a').write('x')\""
+        desk.use(server, hooks={"UserPromptSubmit": [row(line)]})
+        lost = desk.run("run", "go on")
+        assert "codeloop plugin allow --write ~/hook.log" in lost.stderr
+        assert "plugin allow" not in desk.run("run", "go on").stderr
+        assert "codeloop plugin allow --write ~/hook.log" in desk.run("plugin", "list").stdout
+        assert desk.run("plugin", "allow", "--write", "~/hook.log").returncode == 0
+        assert "plugin allow" not in desk.run("run", "go on").stderr
+        assert (tmp_path / "hook.log").exists()
+
+
 def test_what_an_own_tool_was_refused_is_named(tmp_path: Path) -> None:
     desk = desk_of(tmp_path)
     file = desk.home / "config" / "tool" / "peek.py"

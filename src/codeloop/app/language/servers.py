@@ -215,11 +215,11 @@ def explain_failure(
     "": nothing.
     """
     # Imported late: most servers don't fail.
-    from codeloop.workspace.process.program_refusals import explain_run
+    from codeloop.workspace.process.program_refusals import Said, explain_run
 
     launch, confinement = _make_launch(settings, workspace, chosen_server, root)
     allowing = f"codeloop lsp allow {chosen_server.row.name}"
-    return explain_run(workspace.program_sandboxes, launch, confinement, text, allowing)
+    return explain_run(workspace.program_sandboxes, launch, confinement, Said(text), allowing)
 
 
 def _make_launch(

@@ -123,10 +123,12 @@ async def _run_formatter(
         if result.code not in formatter.success_codes:
             said = result.error_text or result.stdout.decode("utf-8", "replace")
             # Imported late: most formatters don't fail.
-            from codeloop.workspace.process.program_refusals import explain_run
+            from codeloop.workspace.process.program_refusals import Said, explain_run
 
             allowing = f"codeloop formatter allow {formatter.name}"
-            note = explain_run(workspace.program_sandboxes, launch, confinement, said, allowing)
+            note = explain_run(
+                workspace.program_sandboxes, launch, confinement, Said(said), allowing
+            )
             raise _FormatterFailed(
                 f"failed: {_find_reason(said, result.code)}{note and f'. {note}'}"
             )

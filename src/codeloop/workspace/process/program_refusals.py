@@ -3,6 +3,7 @@ Imported when one has failed.
 """
 
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,20 +20,25 @@ from codeloop.workspace.sandbox.helper_refusals import (
     find_refusals,
     mentions_failure,
     note_refusals,
+    read_refusals,
 )
 from codeloop.workspace.sandbox.named_paths import list_given_paths
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.strayed_writes import list_strayed
 
 
 class Said(Struct, frozen=True):
     """What a program said, and to what.
 
     `places`: paths that its start named and that it may want to write;
-    `given`: texts that it was given by a call, which may name paths.
+    `given`: texts that it was given by a call, which may name paths; `finds_strayed`: what
+    is in its private home was refused in the real one, and told unless it is on record.
     """
 
     text: str
     places: Sequence[Path] = ()
     given: Sequence[str] = ()
+    finds_strayed: bool = False
 
 
 def find_program_refusals(
@@ -54,29 +60,48 @@ def find_program_refusals(
     refusals = find_refusals(said.text, refused) if mentions_failure(said.text) else []
     profile = confinement.profile
     if profile is not None:
-        has_paths = refused.given or refused.places
+        has_paths = refused.given or refused.places or said.finds_strayed
         private = sandboxes.find_private_folders(profile) if has_paths else None
         if private is not None and (folder := private.folders.get(Path(os.path.realpath(home)))):
             refusals += find_lost_writes(refused, folder, private.shown)
+            if said.finds_strayed:
+                known = {each.what for each in read_refusals(profile.data_folder)}
+                refusals += [
+                    HelperRefusal("write", str(home / each))
+                    for each in list_strayed(folder, 0)
+                    # A folder or an empty file may be where something is mounted.
+                    if str(home / each) not in known
+                    and not is_below_any(home / each, refused.policy.writable)
+                    and _has_content(folder / each)
+                ]
         note_refusals(profile.data_folder, refusals)
     return refusals
+
+
+def _has_content(path: Path) -> bool:
+    with suppress(OSError):
+        status = path.lstat()
+        return stat.S_ISREG(status.st_mode) and status.st_size > 0
+    return False
 
 
 def explain_run(
     sandboxes: ProgramSandboxes,
     launch: Launch,
     confinement: ProgramSandbox | None,
-    text: str,
+    said: Said,
     command: str,
 ) -> str:
     """Return a line on what the sandbox of a program that was started refused it, by what the
     program says; "": nothing, or it has none. `command`: the one that allows more.
     """
-    if confinement is None or not sandboxes.is_sandboxed(entry=True) or not mentions_failure(text):
+    if confinement is None or not sandboxes.is_sandboxed(entry=True):
+        return ""
+    if not mentions_failure(said.text) and not said.finds_strayed:
         return ""
     # What the program says is worth more than why: this must not turn into an error.
     with suppress(OSError):
-        found = find_program_refusals(sandboxes, launch, confinement, Said(text))
+        found = find_program_refusals(sandboxes, launch, confinement, said)
         refusals = [each for each in found if each.kind != "env"]
         if refusals:
             return describe_refusals(refusals, command, find_home(sandboxes))
@@ -88,7 +113,7 @@ def explain_program(sandboxes: ProgramSandboxes, kind: str, text: str, command: 
     `kind`: the start of the name of its own folder.
     """
     for launch, confinement in sandboxes.list_own_launches(kind):
-        if note := explain_run(sandboxes, launch, confinement, text, command):
+        if note := explain_run(sandboxes, launch, confinement, Said(text), command):
             return note
     return ""
 
