@@ -22,7 +22,7 @@ from codeloop.config.forms.server_entries import FoundServer
 from codeloop.extend.mcp.command_lines import resolve_paths
 from codeloop.extend.mcp.definition import ServerDefinition, parse_definition
 from codeloop.extend.mcp.mcp_server import McpServer
-from codeloop.extend.mcp.transport.agreed_places import AskedPlaces, note_asked_places
+from codeloop.extend.mcp.transport.agreed_places import list_open_places, note_answer
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.mcp.transport.server_refusals import (
     describe_access,
@@ -138,7 +138,7 @@ def _make_allowance(refusals: Sequence[HelperRefusal]) -> Allowance:
 
 def _ask_for_places(name: str, entry: JSON, tried: TriedServer) -> JSON:
     """Ask whether a server may write where its entry names files; return the entry then."""
-    places = AskedPlaces().list_open([*tried.places.values()])
+    places = list_open_places(tried.folder, tried.places.values())
     if not places:
         return entry
     wanted = [name for name, place in tried.places.items() if place in places]
@@ -150,7 +150,7 @@ def _ask_for_places(name: str, entry: JSON, tried: TriedServer) -> JSON:
         if click.confirm(question, default=False):
             return widen_entry(entry, Allowance(writable=tuple(wanted)))
         # It is not asked about again at the first call.
-        note_asked_places(tried.folder, places, is_agreed=False)
+        note_answer(tried.folder, places, is_agreed=False)
         return entry
     options = " ".join(f"--write {each}" for each in wanted)
     click.echo(

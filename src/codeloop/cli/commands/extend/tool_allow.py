@@ -22,32 +22,6 @@ def formatter() -> None:
     """Let formatters do more than their sandbox does."""
 
 
-@formatter.command("allow")
-@click.argument("name")
-@add_allowance_options
-def allow_formatter(name: str, **flags: Any) -> None:
-    """Let a formatter read, write or reach more than its sandbox does, or end the sandbox.
-
-    Written to your own configuration: files of a project can't allow it.
-    """
-    entries = load_settings().config.formatter
-    entry = entries.get(name) if isinstance(entries, dict) else None
-    _write("formatter", name, entry.sandbox if entry is not None else True, Allowance(**flags))
-
-
-@click.command("allow")
-@click.argument("name")
-@add_allowance_options
-def allow_server(name: str, **flags: Any) -> None:
-    """Let a language server read, write or reach more than its sandbox does, or end the sandbox.
-
-    Written to your own configuration: files of a project can't allow it.
-    """
-    entries = load_settings().config.lsp
-    entry = entries.get(name) if isinstance(entries, dict) else None
-    _write("lsp", name, entry.sandbox if entry is not None else True, Allowance(**flags))
-
-
 def describe_sandbox(sandbox: bool | ProgramSandboxConfig | None) -> JSON | bool | None:
     """Return a value of `sandbox` as a configuration file has it."""
     if sandbox is None or isinstance(sandbox, bool):
@@ -56,15 +30,31 @@ def describe_sandbox(sandbox: bool | ProgramSandboxConfig | None) -> JSON | bool
     return {name: value for name in names if (value := getattr(sandbox, name))}
 
 
-def _write(
-    section: Literal["formatter", "lsp"],
-    name: str,
-    sandbox: bool | ProgramSandboxConfig,
-    allowance: Allowance,
-) -> None:
-    if allowance.is_empty:
-        raise UsageProblem("Say what it may: --read PATH, --write PATH, --host HOST, --off.")
-    file = choose_entry_file(load_settings().paths, None)
-    widened = widen_sandbox(describe_sandbox(sandbox), allowance)
-    write_value(file, (section, name, "sandbox"), widened)
-    click.echo(f"{escape_controls(name)}: written to {file}.")
+def _make_command(section: Literal["formatter", "lsp"], noun: str) -> click.Command:
+    """Make the command `allow` for the entries of a section."""
+
+    @click.command(
+        "allow",
+        help=f"Let a {noun} read, write or reach more than its sandbox does, or end the sandbox.\n\n"
+        "Written to your own configuration: files of a project can't allow it.",
+    )
+    @click.argument("name")
+    @add_allowance_options
+    def allow(name: str, **flags: Any) -> None:
+        allowance = Allowance(**flags)
+        if allowance.is_empty:
+            raise UsageProblem("Say what it may: --read PATH, --write PATH, --host HOST, --off.")
+        settings = load_settings()
+        config = settings.config
+        entries = config.formatter if section == "formatter" else config.lsp
+        entry = entries.get(name) if isinstance(entries, dict) else None
+        present = describe_sandbox(entry.sandbox) if entry is not None else None
+        file = choose_entry_file(settings.paths, None)
+        write_value(file, (section, name, "sandbox"), widen_sandbox(present, allowance))
+        click.echo(f"{escape_controls(name)}: written to {file}.")
+
+    return allow
+
+
+formatter.add_command(_make_command("formatter", "formatter"))
+allow_server = _make_command("lsp", "language server")

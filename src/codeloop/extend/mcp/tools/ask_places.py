@@ -5,7 +5,7 @@ or folders.
 import asyncio
 
 from codeloop.extend.mcp.mcp_server import McpServer
-from codeloop.extend.mcp.transport.agreed_places import note_asked_places, read_asked_places
+from codeloop.extend.mcp.transport.agreed_places import list_open_places, note_answer
 from codeloop.extend.mcp.transport.server_refusals import describe_access
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
@@ -27,7 +27,7 @@ async def ask_for_places(server: McpServer, ctx: ToolContext) -> None:
     if access is None:
         return
     folder = consent.dependencies.get_server_folder(definition)
-    places = read_asked_places(folder).list_open([*access.places.values()])
+    places = list_open_places(folder, access.places.values())
     if not places:
         return
     shown = [name for name, place in access.places.items() if place in places]
@@ -40,10 +40,10 @@ async def ask_for_places(server: McpServer, ctx: ToolContext) -> None:
         await ctx.ask(need)
     except Rejected as error:
         if error.message != NOBODY_MESSAGE:
-            note_asked_places(folder, places, is_agreed=False)
+            note_answer(folder, places, is_agreed=False)
         return
     except Denied:
         return
-    note_asked_places(folder, places, is_agreed=True)
+    note_answer(folder, places, is_agreed=True)
     if server.is_running:
         await server.disconnect()

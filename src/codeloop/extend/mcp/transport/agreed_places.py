@@ -4,12 +4,11 @@ They are kept beside the server's own folder, and count as long as its entry nam
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.limits import MCP_FILE
@@ -20,45 +19,29 @@ _READ_ONLY = r"(?i)(config|credential|secret|token|\bkeys?\b|\.(ya?ml|toml|ini|e
 _SUFFIX = ".places.json"
 
 
-class AskedPlaces(Struct, frozen=True):
-    """What the user has answered: absolute paths where the server may write (`agreed`),
-    and where it may not (`refused`).
-    """
-
-    agreed: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-
-    def list_open(self, places: Sequence[Path]) -> list[Path]:
-        """Return those of the named places that are to be asked about."""
-        return [
-            each
-            for each in places
-            if str(each) not in {*self.agreed, *self.refused}
-            and not re.search(_READ_ONLY, each.name)
-        ]
+def list_open_places(own_folder: Path, places: Iterable[Path]) -> list[Path]:
+    """Return those of the named places that the user is to be asked about."""
+    answers = read_answers(own_folder)
+    return [
+        each for each in places if str(each) not in answers and not re.search(_READ_ONLY, each.name)
+    ]
 
 
-def read_asked_places(own_folder: Path) -> AskedPlaces:
-    """Return what the user has answered about the server with this folder of its own."""
+def read_answers(own_folder: Path) -> dict[str, bool]:
+    """Return by absolute path whether the server with this folder of its own may write there."""
     with suppress(OSError, *DECODE_ERRORS):
         return msgspec.json.decode(
-            read_start(_find_file(own_folder), MCP_FILE.value), type=AskedPlaces
+            read_start(_find_file(own_folder), MCP_FILE.value), type=dict[str, bool]
         )
-    return AskedPlaces()
+    return {}
 
 
-def note_asked_places(own_folder: Path, places: Sequence[Path], *, is_agreed: bool) -> None:
+def note_answer(own_folder: Path, places: Iterable[Path], *, is_agreed: bool) -> None:
     """Keep an answer. An error is ignored: the user is asked again."""
-    before = read_asked_places(own_folder)
-    names = tuple(map(str, places))
-    asked = (
-        AskedPlaces((*before.agreed, *names), before.refused)
-        if is_agreed
-        else AskedPlaces(before.agreed, (*before.refused, *names))
-    )
+    answers = read_answers(own_folder) | dict.fromkeys(map(str, places), is_agreed)
     with suppress(OSError):
         create_private_folder(own_folder.parent)
-        write_atomically(_find_file(own_folder), msgspec.json.encode(asked))
+        write_atomically(_find_file(own_folder), msgspec.json.encode(answers))
 
 
 def _find_file(own_folder: Path) -> Path:
