@@ -67,6 +67,32 @@ PLACES: dict[str, Make] = {
     ),
     "pyenv": lambda root, home: mark(root, ".python-version", "mine\n") and home / ".pyenv/versions/mine",
     "pdm": lambda root, home: mark(root, ".pdm-python", f"{home}/pdm/bin/python") and home / "pdm",
+    "a file in place of the folder": lambda root, home: (
+        mark(root, ".venv", f"{home}/envs/shop\n") and home / "envs/shop"
+    ),
+    "its name in such a file": lambda root, home: mark(root, ".venv", "shop\n") and home / ".virtualenvs/shop",
+    "virtualenvwrapper": lambda root, home: (
+        mark(home / ".virtualenvs/shop", ".project", str(root)) and home / ".virtualenvs/shop"
+    ),
+    "pyright's own setting": lambda root, home: (
+        mark(root, "pyrightconfig.json", '{"venvPath": "~/envs", "venv": "shop"}') and home / "envs/shop"
+    ),
+    "pyright's table": lambda root, home: (
+        mark(root, "pyproject.toml", f"[tool.pyright]\nvenvPath = '{home}/envs'\nvenv = 'shop'\n")
+        and home / "envs/shop"
+    ),
+    "an editor's setting": lambda root, _: (
+        mark(
+            root / ".vscode",
+            "settings.json",
+            '{"python.defaultInterpreterPath": "${workspaceFolder}/py/bin/python"}',
+        )
+        and root / "py"
+    ),
+    "mise": lambda root, home: (
+        mark(root, "mise.toml", '[env]\n_.python.venv = { path = "~/envs/shop", create = true }\n')
+        and home / "envs/shop"
+    ),
     "another of pixi": lambda root, _: root / ".pixi/envs/dev",
     "poetry's own setting": lambda root, home: (
         mark(root, "pyproject.toml")
@@ -104,7 +130,7 @@ PLACES: dict[str, Make] = {
         mark(root, ".tool-versions", "nodejs 20.1.0\npython 3.11.7 3.10.1\n")
         and home / ".asdf/installs/python/3.11.7"
     ),
-    "mise": lambda root, home: (
+    "the environment of mise": lambda root, home: (
         mark(root, ".tool-versions", "python 3.11.7\n")
         and home / ".local/share/mise/installs/python/3.11.7"
     ),

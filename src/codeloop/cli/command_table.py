@@ -97,6 +97,9 @@ COMMANDS = {
         "commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."
     ),
     "lsp": LazyCommand("commands.extend.lsp:lsp", "List, install and restart language servers."),
+    "formatter": LazyCommand(
+        "commands.extend.tool_allow:formatter", "Let formatters do more than their sandbox does."
+    ),
     "undo": LazyCommand(
         "commands.sessions.undo:undo", "Undo the last turn, including its file changes."
     ),

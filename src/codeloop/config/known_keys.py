@@ -103,6 +103,7 @@ PERMISSION_NAMES = frozenset(
             "mcp_changed",
             "mcp_resource",
             "mcp_sampling",
+            "mcp_write",
             "doom_loop",
             "subagents",
         ),

@@ -114,6 +114,7 @@ _TOOL_INDEPENDENT_PERMISSIONS = [
         "sandbox",
         "mcp_changed",
         "mcp_sampling",
+        "mcp_write",
         "doom_loop",
         "subagents",
     )

@@ -38,7 +38,8 @@ class ServerCallbacks(Struct, frozen=True):
     reported on. `warn` shows the user a line. `watch` is called with whether any server watches
     files. `find_dependents` returns the files that seem to use a file; None: the search took too
     long. `find_places` returns the values of the places in the settings of a server,
-    for a root of the project.
+    for a root of the project. `explain` returns what the sandbox refused to a server that has
+    failed with a reason, as a sentence with what allows it; "": nothing.
     """
 
     start: StartServer
@@ -49,6 +50,7 @@ class ServerCallbacks(Struct, frozen=True):
     watch: Callable[[bool], None]
     find_dependents: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
     find_places: Callable[[ServerRow, Path], Places] = lambda _row, _root: {}
+    explain: Callable[[ServerChoice, Path, str], str] = lambda _choice, _root, _reason: ""
 
 
 class LanguageServer:
@@ -244,6 +246,8 @@ class LanguageServer:
 
     def _record_failure(self, reason: str) -> None:
         self._failures += 1
+        if note := self.callbacks.explain(self.choice, self.root, reason):
+            reason = f"{reason}. {note}"
         self.failure_reason = reason
         self.callbacks.log(self.name, f"failed: {reason}")
         if self.is_given_up:

@@ -132,6 +132,7 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("sandbox", "ask"),
         *_make_rules("mcp_changed", "ask"),
         *_make_rules("mcp_sampling", "ask"),
+        *_make_rules("mcp_write", "ask"),
         *_SECRET_FILE_RULES,
         *_make_rules("edit", "ask", "<protected>", *_list_patterns_inside(readable)),
         *_LAST_RULES[profile],
@@ -179,7 +180,13 @@ def make_fixed_agent_rules(agent: str) -> Ruleset:
 
 
 # Permissions that `*` does not grant; a rule has to name them.
-_EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
+_EXPLICIT_PERMISSIONS = (
+    "webfetch_private",
+    "sandbox",
+    "mcp_changed",
+    "mcp_sampling",
+    "mcp_write",
+)
 
 
 def make_guard_rules(*rulesets: Ruleset) -> Ruleset:
@@ -187,7 +194,8 @@ def make_guard_rules(*rulesets: Ruleset) -> Ruleset:
     which a call must pass in addition to the rules of its agent.
 
     `rulesets` are the user's own. The user is asked about secrets, protected files, private
-    networks, commands outside the sandbox, and MCP servers that changed or use the model. A user's
+    networks, commands outside the sandbox, and MCP servers that changed, use the model or write
+    at places that they name. A user's
     `*: allow` or `edit: allow` does not cover those; a rule that names them does: `"read": {".env":
     "allow"}`, `"edit": {"<protected>": "allow"}`, or one for a permission of _EXPLICIT_PERMISSIONS.
     """

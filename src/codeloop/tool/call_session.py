@@ -148,6 +148,8 @@ class CallSession:
         """Returns whether undo could bring a file back that git ignores,
         if a command changed it now.
         """
+        self.is_attended = True
+        """Whether somebody is there who can be asked while the turn runs."""
         self.private_home = ""
         """The name of a private home that only the session's checks see;
         "": its commands share that of all.

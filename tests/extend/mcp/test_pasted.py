@@ -38,6 +38,13 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
             "",
             {"b": {**B, "headers": {"X": "{env:X_KEY:-a/b}"}}},
         ),
+        (f'{{"amp.mcpServers": {{"a": {THEIRS}}}}}', "", {"a": NPX}),
+        ('{"mcpServers": [{"name": "x", "command": "x"}]}', "", {"x": X}),
+        (
+            '{"extensions": {"x": {"type": "stdio", "cmd": "x", "envs": {"A": "b"}}, "b": {"uri": "https://b"}}}',
+            "",
+            {"x": {**X, "environment": {"A": "b"}}, "b": B},
+        ),
         ('{"mcpServers": {"b": {"serverUrl": "https://b"}}}', "", {"b": B}),
         (
             '{"x": {"command": "x", "env": {"ON": true, "NONE": null, "PORT": 80}}}',

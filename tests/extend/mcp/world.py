@@ -97,6 +97,8 @@ async def world(
     all of them have ended afterwards.
     """
     ctx = make_context(tmp_path)
+    # Where a server may write is asked about in `test_ask_places.py`.
+    ctx.session.is_attended = False
     at, own = ctx.workspace, paths_of(tmp_path).private_folders
     ctx.workspace = Workspace(at.root, at.directory, at.scratch, at.environment, sandbox, own)
     changed: list[str] = []

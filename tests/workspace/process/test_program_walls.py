@@ -102,7 +102,10 @@ def _share(_place: Place) -> ProgramSandbox | None:
 
 
 def _formatter_with_own_sandbox(place: Place) -> ProgramSandbox | None:
-    return choose_program_sandbox(place.workspace, "mine", ProgramSandboxConfig(network="off"))
+    workspace = place.workspace
+    launch = Launch(("true",), workspace.directory, {})
+    own = ProgramSandboxConfig(network="off")
+    return choose_program_sandbox(workspace, "mine", own, launch, ProgramSandbox())
 
 
 def _entry_with_writable_project(place: Place) -> ProgramSandbox | None:

@@ -80,6 +80,7 @@ class CallContext:
             self._list_denials,
             self._find_tool_denial,
         )
+        self.session.is_attended = engine.turn_settings.is_attended
         self._engine = engine
         self._rules = CachedRules(engine, part.session_id, agent)
         self._part = part

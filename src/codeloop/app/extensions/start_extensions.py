@@ -116,8 +116,11 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
 
 def _warn(project: OpenProject, text: str) -> None:
     """Show a line of a host to the user, with what its sandbox refused."""
+    # Imported late: most hosts have nothing to warn of.
+    from codeloop.workspace.process.program_refusals import explain_program
+
     sandboxes = project.engine.workspace.program_sandboxes
-    note = sandboxes.explain(HOSTS_FOLDER, text, ALLOW_COMMAND)
+    note = explain_program(sandboxes, HOSTS_FOLDER, text, ALLOW_COMMAND)
     project.warn(f"{text.rstrip('.')}. {note}" if note else text)
 
 

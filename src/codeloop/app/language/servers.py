@@ -31,10 +31,9 @@ from codeloop.schema.live_events import (
     ToastShown,
 )
 from codeloop.schema.resources import LspFile
-from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
 from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
@@ -161,6 +160,13 @@ def make_languages(
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         find_dependents=lambda path, row: find_dependents(workspace, path, row),
         find_places=lambda row, root: find_server_places(settings, workspace, row, root),
+        explain=lambda chosen_server, root, reason: explain_failure(
+            settings,
+            workspace,
+            chosen_server,
+            root,
+            f"{reason}\n{get_log(chosen_server.row.name).recent_text}",
+        ),
     )
     languages = ServerPool(choose_servers(settings), workspace.root, callbacks, read_restart_time)
 
@@ -194,6 +200,32 @@ async def start_server(
 
     Raises OSError.
     """
+    launch, confinement = _make_launch(settings, workspace, chosen_server, root)
+    return await workspace.program_sandboxes.open(launch, confinement, on_stderr)
+
+
+def explain_failure(
+    settings: ProjectSettings,
+    workspace: Workspace,
+    chosen_server: ServerChoice,
+    root: Path,
+    text: str,
+) -> str:
+    """Return a line on what the sandbox refused to a server that has failed, by what it says;
+    "": nothing.
+    """
+    # Imported late: most servers don't fail.
+    from codeloop.workspace.process.program_refusals import Said, explain_run
+
+    launch, confinement = _make_launch(settings, workspace, chosen_server, root)
+    allowing = f"codeloop lsp allow {chosen_server.row.name}"
+    return explain_run(workspace.program_sandboxes, launch, confinement, Said(text), allowing)
+
+
+def _make_launch(
+    settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice, root: Path
+) -> tuple[Launch, ProgramSandbox | None]:
+    """Return the launch of a server's program, and its sandbox; None: none."""
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
     row = chosen_server.row
@@ -212,7 +244,5 @@ async def start_server(
         [installed] if Path(chosen_server.command[0]).is_relative_to(installed) else []
     )
     readable_folders += list_python_folders(places)
-    confinement = choose_program_sandbox(workspace, row.name, row.sandbox)
-    if confinement is not None:
-        confinement = replace(confinement, readable=tuple(readable_folders))
-    return await workspace.program_sandboxes.open(launch, confinement, on_stderr)
+    readable = ProgramSandbox(readable=tuple(readable_folders))
+    return launch, choose_program_sandbox(workspace, row.name, row.sandbox, launch, readable)

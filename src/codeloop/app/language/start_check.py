@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.app.language.servers import start_server
+from codeloop.app.language.servers import explain_failure, start_server
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.program import Program
 from codeloop.kit.text.terminal_text import one_line
@@ -93,9 +93,12 @@ async def _start_once(
         cause = next(
             (line for line in lines if "error" in line.lower()), lines[-1] if lines else ""
         )
-        return one_line(
+        problem = one_line(
             ": ".join(each for each in (server.failure_reason, cause) if each), _MAX_PROBLEM_CHARS
         )
+        said = f"{server.failure_reason}\n" + "\n".join(lines)
+        note = explain_failure(settings, workspace, chosen_server, workspace.root, said)
+        return f"{problem}. {note}" if note else problem
     finally:
         await server.stop()
     return ""

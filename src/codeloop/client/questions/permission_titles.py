@@ -158,6 +158,11 @@ def _describe_sampling(request: PermissionRequest, _requester: Requester) -> str
     return f"Let the MCP server {_list_patterns(request)} ask your model"
 
 
+def _describe_server_places(request: PermissionRequest, _requester: Requester) -> str:
+    places = ", ".join(map(str, request.metadata.get("places") or ()))
+    return f"Let the MCP server {_list_patterns(request)} write to {one_line(places, MAX_LABEL)}, which it names"
+
+
 def _describe_other(request: PermissionRequest, _requester: Requester) -> str:
     patterns = "" if request.patterns == ["*"] else f": {_list_patterns(request)}"
     return f"Use {one_line(request.permission, MAX_LABEL)}{patterns}"
@@ -189,6 +194,7 @@ _TITLE_WRITERS: dict[str, Callable[[PermissionRequest, Requester], str]] = {
     "subagents": _describe_fan_out,
     "mcp_changed": _describe_changed_server,
     "mcp_sampling": _describe_sampling,
+    "mcp_write": _describe_server_places,
     "todowrite": _make_title_writer("Update the todo list", has_name=False),
     "todoread": _make_title_writer("Read the todo list", has_name=False),
     "question": _make_title_writer("Ask you a question", has_name=False),

@@ -45,8 +45,8 @@ def widen_sandbox(sandbox: Any, allowance: Allowance) -> JSON | bool:
         return False
     value: JSON = {**cast("JSON", sandbox)} if isinstance(sandbox, dict) else {}
     for key, more in (
-        ("readable", _write_paths(allowance.readable)),
-        ("writable", _write_paths(allowance.writable)),
+        ("readable", write_paths(allowance.readable)),
+        ("writable", write_paths(allowance.writable)),
     ):
         if more:
             value[key] = list(dict.fromkeys((*value.get(key, ()), *more)))
@@ -57,7 +57,7 @@ def widen_sandbox(sandbox: Any, allowance: Allowance) -> JSON | bool:
     return value or True
 
 
-def _write_paths(paths: Iterable[str]) -> list[str]:
+def write_paths(paths: Iterable[str]) -> list[str]:
     """Return paths as the configuration has them: absolute, or with `~/`."""
     return [
         path if path.startswith("~/") else str(Path.cwd() / expand_user_path(path))

@@ -32,6 +32,10 @@ _CONVERTED_KEYS = frozenset(
 )
 
 
+_OTHER_NAMES = {"cmd": "command", "envs": "env", "uri": "url"}
+"""Keys of programs whose forms are the usual ones otherwise."""
+
+
 class FoundServer(Struct, frozen=True):
     """A server in the form of another program. `source`: its file. `entry`: our entry for it.
 
@@ -50,6 +54,7 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     """Convert an entry in any program's form to ours.
     An error becomes the `problem` of the result.
     """
+    data = {_OTHER_NAMES.get(key, key): value for key, value in data.items()}
     entry = _convert_remote(data) or _convert_local(data)
     if entry is None:
         return FoundServer(name, source, entry={}, problem="it has neither a command nor a url")
@@ -84,8 +89,8 @@ def read_servers(raw: JSON) -> ReadServers:
     problems = list[str]()
     foreign: JSON = {}
     for value in (own.pop(_FOREIGN_SECTION, None), raw.get(_FOREIGN_SECTION)):
-        foreign |= _name_entries(value)
-        if value and not _name_entries(value):
+        foreign |= name_entries(value)
+        if value and not name_entries(value):
             problems.append(f"{_FOREIGN_SECTION}: expected an object of servers by their names")
     servers, names = dict(own), list[str]()
     foreign = {name: entry for name, entry in foreign.items() if name not in own}
@@ -111,7 +116,7 @@ def read_servers(raw: JSON) -> ReadServers:
     return ReadServers({**rest, "mcp": servers} if has_servers else rest, names, problems)
 
 
-def _name_entries(value: Any) -> JSON:
+def name_entries(value: Any) -> JSON:
     """Return the servers of an object, or of a list of objects with a `name`, by their names."""
     if not isinstance(value, list):
         return as_object(value)

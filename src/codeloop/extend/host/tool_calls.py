@@ -89,9 +89,11 @@ async def call_tool(
             raise listener.refusal from error
         name = f"{error.name}: " if error.name else ""
         reason = f"{tool} failed: {name}{error}"
-        note = ctx.workspace.program_sandboxes.explain(
-            HOSTS_FOLDER, f"{reason}\n{error.trace[-4_000:]}", ALLOW_COMMAND
-        )
+        # Imported late: most tools are refused nothing.
+        from codeloop.workspace.process.program_refusals import explain_program
+
+        said = f"{reason}\n{error.trace[-4_000:]}"
+        note = explain_program(ctx.workspace.program_sandboxes, HOSTS_FOLDER, said, ALLOW_COMMAND)
         raise ToolFailure(
             f"{reason}\n{note}" if note else reason, {"trace": error.trace[-4_000:]}
         ) from error

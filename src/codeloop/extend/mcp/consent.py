@@ -119,6 +119,8 @@ class StartConsent:
         self._definition = definition
         self._approvals = approvals
         self._code_fingerprint = ""
+        self.has_asked_places = False
+        """Whether the user was asked in this process where it may write."""
 
     async def check(self) -> str:
         """Compare the server with the approved state;

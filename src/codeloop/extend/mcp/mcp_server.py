@@ -5,7 +5,7 @@ which start the server if needed.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -319,12 +319,12 @@ class McpServer:
                 is_silent = isinstance(cause, TimeoutError)
                 self._record_failure(self._failures.with_failure(reason, is_silent=is_silent))
 
-    def explain(self, text: str) -> str:
-        """Return a line on what its sandbox refused, by what it says; "": nothing."""
+    def explain(self, text: str, given: Sequence[str] = ()) -> str:
+        """Return a line on what its sandbox refused, by what it says to a call's texts; or ""."""
         # Imported late: most servers fail at nothing.
         from codeloop.extend.mcp.transport.server_refusals import explain_server_refusals
 
-        return explain_server_refusals(self.definition, self.consent.dependencies, text)
+        return explain_server_refusals(self.definition, self.consent.dependencies, text, given)
 
     def _record_failure(self, failures: ServerFailures) -> None:
         self._failures = failures

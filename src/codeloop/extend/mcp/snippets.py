@@ -5,9 +5,9 @@ and finds placeholders that are still in them.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from codeloop.config.forms.server_entries import FoundServer, convert_entry
+from codeloop.config.forms.server_entries import FoundServer, convert_entry, name_entries
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem
@@ -16,7 +16,7 @@ from codeloop.schema.wire import JSON
 
 _SNIPPET_SOURCE = Path("-")
 # The keys under which programs have their tables of servers.
-_SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
+_SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers", "extensions")
 # Forms in which READMEs write a secret to be filled in: `<token>`, `your-api-key`, `token_here`,
 # `xxx`, `...`.
 _PLACEHOLDER = r"(?i)<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}"
@@ -72,9 +72,12 @@ def _list_entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
             )
         yield name, value
         return
-    tables = {key: cast("JSON", inner) for key, inner in value.items() if isinstance(inner, dict)}
+    tables = {
+        key: name_entries(inner) for key, inner in value.items() if isinstance(inner, dict | list)
+    }
     for key, inner in tables.items():
-        if key in _SECTION_KEYS:
+        # Settings of editors have it as `amp.mcpServers`.
+        if key.rpartition(".")[2] in _SECTION_KEYS:
             yield from _list_entries(inner, name)
         else:
             yield (name if name and len(tables) == 1 else key), inner

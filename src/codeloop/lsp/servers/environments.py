@@ -39,6 +39,23 @@ _DIRENV_NAMED = (
     r"(?m)^[ \t]*layout[ \t_]+(pyenv|anaconda|conda|mamba|micromamba|miniconda)[ \t]+([\w.-]+)"
 )
 _POETRY_PATH = r"""(?ms)^\[virtualenvs\][^\[]*?^path[ \t]*=[ \t]*["']([^"']+)"""
+_PIPENV_FOLDER = ".local/share/virtualenvs"
+_NAMING_FILES = (
+    (
+        r"""(?s)["']?venvPath["']?\s*[:=]\s*["']([^"']+)["'].*?\bvenv["']?\s*[:=]\s*["']([^"']+)""",
+        "pyrightconfig.json",
+    ),
+    (r"""(?s)\bvenvPath\s*=\s*["']([^"']+)["'].*?\bvenv\s*=\s*["']([^"']+)""", "pyproject.toml"),
+    (
+        r"""["']python\.(?:defaultInterpreterPath|pythonPath)["']\s*:\s*["']([^"']+)""",
+        ".vscode/settings.json",
+    ),
+    (r"""_\.python\.venv\s*=\s*(?:\{[^}]*?\bpath\s*=\s*)?["']([^"']+)""", "mise.toml"),
+    (r"""_\.python\.venv\s*=\s*(?:\{[^}]*?\bpath\s*=\s*)?["']([^"']+)""", ".mise.toml"),
+)
+"""Patterns of an environment's folder (in one or two parts) or of its interpreter, with the file
+that has it.
+"""
 _MISSING = object()
 
 
@@ -177,6 +194,7 @@ def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[P
     yield from _list_direnv_environments(folder, home, variables)
     for name in _OWN_FOLDERS:
         yield folder / name
+    yield from _list_named_environments(folder, home, variables)
     yield from sorted((folder / ".pixi/envs").glob("*"))
     # PDM writes the path of the interpreter.
     if interpreter := _read_line(folder / ".pdm-python"):
@@ -190,13 +208,40 @@ def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[P
         kept = Path(variables.get("HATCH_DATA_DIR") or data) / "env/virtual"
         yield from sorted(kept.glob(f"*/{mark}/*"), key=lambda path: path.name != path.parts[-3])
     if (folder / "Pipfile").is_file():
-        place = Path(variables.get("WORKON_HOME") or home / ".local/share/virtualenvs")
+        place = Path(variables.get("WORKON_HOME") or home / _PIPENV_FOLDER)
         yield from sorted(place.glob(f"*-{_hash(str(folder / 'Pipfile'), 6)}*"))
     yield from _list_conda_environments(folder, home, variables)
     # By a name of the user's own, and those of direnv and pixi.
     for pattern in ("*/pyvenv.cfg", ".direnv/*/bin", ".pixi/envs/*/bin"):
         yield from (path.parent for path in sorted(folder.glob(pattern)))
     yield from _list_versions(folder, home, variables)
+
+
+def _list_named_environments(
+    folder: Path, home: Path, variables: Mapping[str, str]
+) -> Iterator[Path]:
+    """Yield the environments elsewhere that a file of the folder names, or that name the folder."""
+    places = (Path(variables.get("WORKON_HOME") or home / ".virtualenvs"), home / _PIPENV_FOLDER)
+    if named := _read_line(folder / ".venv"):
+        # A file in place of the folder: a path, or a name where such tools keep them.
+        yield from (place / _expand(named, folder, home) for place in (folder, *places))
+    for pattern, name in _NAMING_FILES:
+        for match in re.finditer(pattern, _read_text(folder / name)):
+            path = folder / _expand("/".join(filter(None, match.groups())), folder, home)
+            is_interpreter = path.parent.name == "bin" and not (path / "bin").is_dir()
+            yield path.parent.parent if is_interpreter else path
+    for place in places:
+        for mark in sorted(place.glob("*/.project")):
+            if os.path.realpath(_read_line(mark)) == os.path.realpath(folder):
+                yield mark.parent
+
+
+def _expand(text: str, folder: Path, home: Path) -> str:
+    for name in ("$HOME", "${HOME}", "${env:HOME}", "~"):
+        text = text.replace(name, str(home))
+    for name in ("$PWD", "${PWD}", "$(pwd)", "${workspaceFolder}", "{{config_root}}"):
+        text = text.replace(name, str(folder))
+    return text
 
 
 def _list_conda_environments(
@@ -233,11 +278,7 @@ def _list_direnv_environments(
     """
     text = _read_text(folder / ".envrc")
     for match in re.finditer(_DIRENV_LINE, text):
-        path = match[1] or match[2]
-        for name in ("$HOME", "${HOME}", "~"):
-            path = path.replace(name, str(home))
-        for name in ("$PWD/", "${PWD}/", "$(pwd)/"):
-            path = path.removeprefix(name)
+        path = _expand(match[1] or match[2], folder, home)
         if "$" not in path:
             yield folder / path
     if re.search(_DIRENV_LAYOUT, text):

@@ -94,7 +94,16 @@ class Formatters:
     ) -> None:
         self._workspace = workspace
         self._is_off = config is False or not trusted
-        self._configured = config if isinstance(config, dict) else {}
+        entries = config if isinstance(config, dict) else {}
+        # What only says what a formatter may do does not say that it is to be run.
+        self._limits = {
+            name: each
+            for name, each in entries.items()
+            if each == FormatterConfig(sandbox=each.sandbox) != _EMPTY_CONFIG
+        }
+        self._configured = {
+            name: each for name, each in entries.items() if name not in self._limits
+        }
 
     def find_formatters(self, real: Path) -> list[Formatter]:
         """Return a file's formatters in order: all that are configured,
@@ -151,7 +160,8 @@ class Formatters:
             folder = self._find_marker(row, real.parent)
             if folder is None:
                 continue
-            formatter = self._make_formatter(row, _EMPTY_CONFIG, real, folder)
+            config = self._limits.get(row.name, _EMPTY_CONFIG)
+            formatter = self._make_formatter(row, config, real, folder)
             if not formatter.obstacle:
                 yield formatter
 

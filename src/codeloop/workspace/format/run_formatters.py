@@ -23,7 +23,7 @@ from codeloop.workspace.files.safe_open import (
     read_file,
 )
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
 from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
@@ -115,14 +115,22 @@ async def _run_formatter(
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
             confinement = choose_program_sandbox(
-                workspace, formatter.name, formatter.sandbox, rules
+                workspace, formatter.name, formatter.sandbox, launch, ProgramSandbox(rules=rules)
             )
             result = await workspace.program_sandboxes.run(launch, confinement)
         if result.stop_reason:
             raise _FormatterFailed("returned far too much")
         if result.code not in formatter.success_codes:
+            said = result.error_text or result.stdout.decode("utf-8", "replace")
+            # Imported late: most formatters don't fail.
+            from codeloop.workspace.process.program_refusals import Said, explain_run
+
+            allowing = f"codeloop formatter allow {formatter.name}"
+            note = explain_run(
+                workspace.program_sandboxes, launch, confinement, Said(said), allowing
+            )
             raise _FormatterFailed(
-                f"failed: {_find_reason(result.error_text or result.stdout.decode('utf-8', 'replace'), result.code)}"
+                f"failed: {_find_reason(said, result.code)}{note and f'. {note}'}"
             )
         output, is_complete = result.stdout, True
     except TimeoutError:

@@ -9,10 +9,10 @@ deny, and what may not appear in the project is moved away at once.
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import (
     ProfilePolicyMaker,
@@ -45,9 +45,6 @@ from codeloop.workspace.sandbox.program_profile import (
 )
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
-
-if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.helper_refusals import HelperRefusal
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -85,19 +82,33 @@ def choose_program_sandbox(
     workspace: WorkTree,
     name: str,
     entry: bool | ProgramSandboxConfig,
-    rules: DenyRules | None = None,
+    launch: Launch,
+    confinement: ProgramSandbox,
 ) -> ProgramSandbox | None:
     """Return the sandbox of a program that may write to the project: that of commands,
     or one of its own; None: none.
 
-    `entry`: what the configuration says of the program's sandbox; `rules`: as in ProgramSandbox.
+    `entry`: what the configuration says of the program's sandbox; `confinement`: what it reads
+    besides, and its rules.
     """
     if isinstance(entry, bool):
-        return ProgramSandbox(rules=rules) if entry else None
+        return confinement if entry else None
     profile = ProgramProfile(
-        workspace.scratch.with_name("programs") / name, writable=(workspace.root,)
+        workspace.scratch.with_name("programs") / name,
+        writable=(workspace.root,),
+        readable=confinement.readable,
+        named=tuple(_find_named_code(workspace, launch)),
     )
-    return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
+    return replace(confinement, profile=widen_profile(profile, entry, workspace.root))
+
+
+def _find_named_code(workspace: WorkTree, launch: Launch) -> Sequence[Path]:
+    # Imported late: a text answer starts no program.
+    from codeloop.workspace.sandbox.named_paths import find_named_paths
+
+    home = Path(workspace.environment.get("HOME") or "/nonexistent")
+    roots = (workspace.root, workspace.directory)
+    return find_named_paths(launch.arguments, (), home, roots=roots).code
 
 
 class ProgramSandboxes:
@@ -110,6 +121,7 @@ class ProgramSandboxes:
 
     def __init__(self, workspace: WorkTree, warn: Callable[[str], None], programs: str) -> None:
         self.refusal_reason = ""
+        self.environment = workspace.environment
         self._workspace = workspace
         self._warn = warn
         self._programs = programs
@@ -161,6 +173,7 @@ class ProgramSandboxes:
             return await workspace.shells.sandboxes.enter(make_policy(workspace, grants, rules))
         except SandboxUnavailable as error:
             self._check_optional(error)
+            self.refusal_reason = str(error)
             self._warn_once()
             return None
 
@@ -208,51 +221,23 @@ class ProgramSandboxes:
             self._warn_once()
         return SandboxedProcess(await self._launcher.start(launch))
 
-    def find_refusals(
-        self, launch: Launch, profile: ProgramProfile, text: str, places: Sequence[Path] = ()
-    ) -> "list[HelperRefusal]":
-        """Return what the sandbox of a program has refused, by what the program says (`text`),
-        and keep it. Reads the disk. `places`: paths that it named and may want to write.
-        """
-        # Imported late: most programs fail at nothing.
-        from codeloop.workspace.sandbox.helper_refusals import (
-            Refused,
-            find_refusals,
-            note_refusals,
+    def find_policy(self, launch: Launch, confinement: ProgramSandbox) -> SandboxPolicy:
+        """Return the policy that a program was last started with, or else would be."""
+        if confinement.profile is not None:
+            return self._find_policy_maker(confinement.profile).last_policy
+        return make_policy(
+            self._workspace, self._make_grants(launch, confinement), confinement.rules
         )
 
-        environment = self._workspace.environment
-        refusals = find_refusals(
-            text,
-            Refused(
-                policy=self._find_policy_maker(profile).last_policy,
-                home=Path(environment.get("HOME") or "/nonexistent"),
-                directory=Path(launch.directory),
-                environment=launch.environment,
-                offered=environment,
-                places=places,
-            ),
-        )
-        note_refusals(profile.data_folder, refusals)
-        return refusals
-
-    def explain(self, kind: str, text: str, command: str) -> str:
-        """Return a line on what the sandbox of a program refused, by what the program says;
-        "": nothing.
-
-        `kind`: the start of the name of its own folder; `command`: the one that allows more.
+    def list_own_launches(self, kind: str) -> list[tuple[Launch, ProgramSandbox]]:
+        """Return the last launches of programs with a sandbox of their own.
+        `kind`: the start of the name of their own folder.
         """
-        from codeloop.workspace.sandbox.helper_refusals import describe_refusals, mentions_failure
-
-        home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
-        for folder, (launch, profile) in self._launches.items():
-            if folder.name.startswith(kind) and mentions_failure(text):
-                with suppress(OSError):
-                    found = self.find_refusals(launch, profile, text)
-                    refusals = [each for each in found if each.kind in {"read", "write", "off"}]
-                    if refusals:
-                        return describe_refusals(refusals, command, home)
-        return ""
+        return [
+            (launch, ProgramSandbox(profile))
+            for folder, (launch, profile) in self._launches.items()
+            if folder.name.startswith(kind)
+        ]
 
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
         """Return what only a program that runs in its own sandbox sees; None: there is none."""
@@ -276,11 +261,7 @@ class ProgramSandboxes:
     ) -> SandboxedProcess:
         """Start a program in the sandbox of commands. It is ended when the work tree is closed."""
         shells = self._workspace.shells
-        readable = (
-            *(Path(os.path.realpath(folder)) for folder in confinement.readable),
-            *self._list_unseen(launch, confinement),
-        )
-        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
+        grants = self._make_grants(launch, confinement)
         sandbox = await self.enter_command_sandbox(grants, confinement.rules)
         if sandbox is None:
             return SandboxedProcess(await shells.launcher.start(launch))
@@ -289,18 +270,23 @@ class ProgramSandboxes:
             sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server
         )
 
+    def _make_grants(self, launch: Launch, confinement: ProgramSandbox) -> SandboxGrants:
+        """Return what a program may read beyond commands, in whose sandbox it runs."""
+        readable = (
+            *(Path(os.path.realpath(folder)) for folder in confinement.readable),
+            *self._list_unseen(launch, confinement),
+        )
+        return SandboxGrants(readable=readable) if readable else NO_GRANTS
+
     def _list_unseen(self, launch: Launch, confinement: ProgramSandbox) -> list[Path]:
         """Return the code that a program's command names and commands don't see."""
-        # Imported late: a text answer starts no program.
-        from codeloop.workspace.sandbox.named_paths import find_named_paths
-
         workspace = self._workspace
         home = Path(workspace.environment.get("HOME") or "/nonexistent")
-        roots = (workspace.root, workspace.directory)
-        named = find_named_paths(launch.arguments, (), home, roots=roots)
         policy = make_policy(workspace, NO_GRANTS, confinement.rules)
         keys = [Path(os.path.realpath(each)) for each in find_home_secrets(home)]
-        paths = dict.fromkeys(Path(os.path.realpath(each)) for each in named.code)
+        paths = dict.fromkeys(
+            Path(os.path.realpath(each)) for each in _find_named_code(workspace, launch)
+        )
         return [
             path
             for path in paths

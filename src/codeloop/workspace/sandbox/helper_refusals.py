@@ -25,6 +25,7 @@ from codeloop.workspace.sandbox.paths.linked_paths import (
     find_kind,
     is_below_any,
     is_folder,
+    keep_outermost,
     resolve_links,
 )
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
@@ -53,6 +54,7 @@ _PATH = (
     r"""|(?:^|[\s=<>(\[:;,])((?:~/|/)[^\s"'`()<>;,\u2018\u2019]+)"""
 )
 _VARIABLE = r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{5,}\b"
+_TEMPORARY_NAME = r"(?i)[0-9a-f]{8,}|\d{6,}|^\.?~|\.te?mp\b|\.part$|^tmp"
 _PACKAGE = r"(?i)cannot find (?:package|module) ['\"]((?:@[\w.-]+/)?[\w.-]+)['\"]"
 _HOST = r"(?:ENOTFOUND|EAI_AGAIN|resolve host:?|lookup|resolve|for host|host=|to)\s+['\"]?((?:[\w-]+\.)+[a-z]{2,})\b"
 _HOST_WORDS = (
@@ -79,7 +81,8 @@ class HelperRefusal(Struct, frozen=True):
 class Refused(Struct, frozen=True):
     """What the search is made in: a program's sandbox, the folder and variables that it got.
 
-    `places`: paths that it named and may want to write; `offered`: the variables of ours.
+    `places`: paths that its start named, which it may want to write; `given`: those that it was
+    asked about last, by a call; `offered`: the variables of ours.
     """
 
     policy: SandboxPolicy
@@ -88,6 +91,7 @@ class Refused(Struct, frozen=True):
     environment: Mapping[str, str]
     offered: Mapping[str, str]
     places: Sequence[Path] = ()
+    given: Sequence[Path] = ()
 
 
 def mentions_failure(text: str) -> bool:
@@ -101,11 +105,38 @@ def mentions_failure(text: str) -> bool:
 def find_refusals(text: str, refused: Refused) -> list[HelperRefusal]:
     """Return the sandbox's refusals, by what a program says; without any, it did nothing."""
     found: dict[tuple[str, str], HelperRefusal] = {}
-    for line in text[-_TAIL_CHARS:].splitlines():
+    # An error inside JSON has its quotes and line ends escaped.
+    plain = re.sub(r"\\(?=[\"'/])", "", text[-_TAIL_CHARS:].replace("\\n", "\n"))
+    for line in plain.splitlines():
         if len(line) <= _MAX_LINE_CHARS:
             for each in (*_find_paths(line, refused), *_find_others(line, refused)):
                 found.setdefault((each.kind, each.what), each)
+    is_refused = bool(re.search(_REFUSED, plain))
+    if not found and (is_refused or re.search(_MISSING, plain)):
+        # Many servers tell of a failure without the path.
+        for path in refused.given:
+            if (kind := _judge_path(resolve_links(path), refused, is_write=is_refused)) is not None:
+                found[kind, str(path)] = HelperRefusal(kind, str(path))
     return list(found.values())[:_MAX_REFUSALS]
+
+
+def find_lost_writes(
+    refused: Refused, private_home: Path, shown: Sequence[Path]
+) -> list[HelperRefusal]:
+    """Return the paths that a call or the start named, and that the program could only write in
+    its private home.
+
+    `shown`: paths below the home that everybody sees.
+    """
+    lost = [
+        path
+        for path in (*refused.places, *refused.given)
+        if path.is_relative_to(refused.home)
+        and not is_below_any(path, shown)
+        and not exists(path)
+        and exists(private_home / path.relative_to(refused.home))
+    ]
+    return [HelperRefusal("write", str(path)) for path in keep_outermost(lost)]
 
 
 def _find_paths(line: str, refused: Refused) -> Iterator[HelperRefusal]:
@@ -119,7 +150,7 @@ def _find_paths(line: str, refused: Refused) -> Iterator[HelperRefusal]:
             continue
         has_path = True
         if (kind := _judge_path(path, refused, is_write=is_refused)) is not None:
-            yield HelperRefusal(kind, str(path))
+            yield HelperRefusal(kind, str(_find_lasting(path, refused)))
     yield from _find_packages(line, refused)
     if not has_path and re.search(r"(?i)database|\.db\b|read-?only", line):
         # SQLite names no path.
@@ -152,6 +183,24 @@ def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind 
             return None
         is_write = True
     return "write" if is_write and os.access(above, os.W_OK) and len(above.parts) > 1 else None
+
+
+def _find_lasting(path: Path, refused: Refused) -> Path:
+    """Return what has to be allowed for a path; for a temporary file with another name each
+    time, that is the file that it was to become, or its folder.
+    """
+    for place in refused.places:
+        # A folder that it was given to work in.
+        if is_folder(place) and path.is_relative_to(resolve_links(place)):
+            return place
+    if exists(path):
+        return path
+    for place in (*refused.places, *refused.given):
+        real = resolve_links(place)
+        if path.parent == real.parent and path.name.strip(".").startswith(real.name):
+            return place
+    is_random = re.search(_TEMPORARY_NAME, path.name) and not is_broad(path.parent, refused.home)
+    return path.parent if is_random else path
 
 
 def _is_shown(path: Path, policy: SandboxPolicy) -> bool:

@@ -96,6 +96,13 @@ def find_named_paths(
     )
 
 
+def list_given_paths(values: Iterable[str], home: Path) -> list[Path]:
+    """Return the absolute paths in the texts that a program was given. Reads the disk."""
+    finder = _Finder(home, ())
+    found = (path for value in values for path in finder.list_paths(value, None))
+    return list(dict.fromkeys(islice(found, _MAX_PATHS)))
+
+
 def expand_home(text: str, home: Path) -> str:
     """Return a text with `~/`, `$HOME` and the like replaced by the home."""
     return re.sub(_HOME_REFERENCE, lambda _: str(home), text)

@@ -22,18 +22,22 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
     `since`: a file modification time, in ns. Names with a leading dot, which tools write,
     are ignored.
     """
-    newer_files = sorted(
-        _find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS)
-    )
-    stray_files = [path for path in newer_files if not _is_cache(os.path.relpath(path, home))]
-    if not stray_files:
+    names = list_strayed(home, since)
+    if not names:
         return []
-    paths_shown = ", ".join(
-        f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value]
-    )
+    paths_shown = ", ".join(f"~/{each}" for each in names[: SANDBOX_BLOCKED.value])
     return [
         f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_WRITE_HINT}"
     ]
+
+
+def list_strayed(home: Path, since: int) -> list[str]:
+    """Return what was written to a private home since then, as paths below it, sorted."""
+    newer_files = _find_newer_files(
+        str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS
+    )
+    names = (os.path.relpath(path, home) for path in sorted(newer_files))
+    return [each for each in names if not _is_cache(each)]
 
 
 def _is_cache(name: str) -> bool:

@@ -31,15 +31,22 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"content": [{"type": "text", "text": act(params.get("arguments") or {})}]}
     except OSError as error:
-        text = f"{type(error).__name__}: {error}"
+        # `fails`: how it tells of a failure; {} stands for the error.
+        words = (params.get("arguments") or {}).get("fails", "{}")
+        text = words.replace("{}", f"{type(error).__name__}: {error}")
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 for line in sys.stdin:
     message = json.loads(line)
+    if (message.get("params") or {}).get("arguments", {}).get("rpc"):
+        try:
+            act(message["params"]["arguments"])
+        except OSError as error:
+            message |= {"method": "refused", "error": str(error)}
     if message.get("method") in {"initialize", "tools/list", "tools/call"}:
         result = answer(message["method"], message.get("params") or {})
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
     elif "id" in message:
-        error = {"code": -32601, "message": "unknown"}
+        error = {"code": -32601, "message": message.get("error", "unknown")}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)

@@ -15,6 +15,7 @@ from codeloop.app.language.servers import (
 from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
+from codeloop.cli.commands.extend.tool_allow import allow_server
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns
@@ -39,7 +40,7 @@ _STATE_WORDS = {
 
 # Characters of the last column, by state: the reason of a failure is longer
 # than the name of a program.
-_HOW_CHARS = {_STATE_WORDS["failed"]: 240}
+_HOW_CHARS = {_STATE_WORDS["failed"]: 600}
 
 
 @click.group(cls=CommandGroup)
@@ -106,6 +107,9 @@ def _describe_server(server: ServerChoice, start_check: StartCheck | None) -> JS
         "files": list(row.languages),
         "how": escape_controls(how),
     }
+
+
+lsp.add_command(allow_server)
 
 
 @lsp.command()

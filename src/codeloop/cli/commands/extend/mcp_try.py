@@ -3,8 +3,7 @@ as long as the user allows it.
 """
 
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from codeloop.config.forms.server_entries import FoundServer
 from codeloop.extend.mcp.command_lines import resolve_paths
 from codeloop.extend.mcp.definition import ServerDefinition, parse_definition
 from codeloop.extend.mcp.mcp_server import McpServer
+from codeloop.extend.mcp.transport.agreed_places import list_open_places, note_answer
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.mcp.transport.server_refusals import (
     describe_access,
@@ -36,20 +36,20 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.workspace.sandbox.helper_refusals import HelperRefusal
 
 _MOST_TRIES = 6
-# Files that programs only read: settings and keys.
-_READ_ONLY = r"(?i)(config|credential|secret|token|\bkeys?\b|\.(ya?ml|toml|ini|env|pem|crt|key|py|js|ts|md)$)"
 
 
 class TriedServer(Struct, frozen=True):
     """The outcome of a try. `summary`: what it offers; "": it does not work, for `error`.
 
-    `refusals`: what its sandbox refused it; `places`: paths that it names, which it may only read.
+    `refusals`: what its sandbox refused it; `places`: paths that it names, which it may only read;
+    `folder`: its own.
     """
 
     summary: str
     error: str = ""
     refusals: Sequence[HelperRefusal] = ()
-    places: Sequence[str] = ()
+    places: Mapping[str, Path] = {}
+    folder: Path = Path()
 
 
 def try_server(server: FoundServer, settings: ProjectSettings, file: Path) -> FoundServer:
@@ -64,7 +64,7 @@ def try_server(server: FoundServer, settings: ProjectSettings, file: Path) -> Fo
         tried = _start(server.name, entry, settings, file)
         if tried.summary:
             click.echo(tried.summary)
-            return replace(server, entry=_ask_for_places(server.name, entry, tried.places))
+            return replace(server, entry=_ask_for_places(server.name, entry, tried))
         may_ask = bool(tried.refusals) and tries < _MOST_TRIES and can_ask_user()
         if not may_ask or not _agrees(server.name, tried):
             # It is not in the configuration yet, so there is nothing to change there.
@@ -104,7 +104,9 @@ async def _connect(client: LocalClient, definition: ServerDefinition) -> TriedSe
     forget_server_refusals(definition, dependencies)
     access = describe_access(definition, dependencies)
     return TriedServer(
-        format_summary(server.name, listing), places=access.places if access is not None else ()
+        format_summary(server.name, listing),
+        places=access.places if access is not None else {},
+        folder=dependencies.get_server_folder(definition),
     )
 
 
@@ -134,11 +136,12 @@ def _make_allowance(refusals: Sequence[HelperRefusal]) -> Allowance:
     return Allowance(pick("read"), pick("write"), pick("host"), pick("env"), bool(pick("off")))
 
 
-def _ask_for_places(name: str, entry: JSON, places: Sequence[str]) -> JSON:
+def _ask_for_places(name: str, entry: JSON, tried: TriedServer) -> JSON:
     """Ask whether a server may write where its entry names files; return the entry then."""
-    wanted = [each for each in places if not re.search(_READ_ONLY, Path(each).name)]
-    if not wanted:
+    places = list_open_places(tried.folder, tried.places.values())
+    if not places:
         return entry
+    wanted = [name for name, place in tried.places.items() if place in places]
     shown = escape_controls(", ".join(wanted))
     if can_ask_user():
         question = (
@@ -146,6 +149,8 @@ def _ask_for_places(name: str, entry: JSON, places: Sequence[str]) -> JSON:
         )
         if click.confirm(question, default=False):
             return widen_entry(entry, Allowance(writable=tuple(wanted)))
+        # It is not asked about again at the first call.
+        note_answer(tried.folder, places, is_agreed=False)
         return entry
     options = " ".join(f"--write {each}" for each in wanted)
     click.echo(

@@ -161,11 +161,7 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         result = await workspace.program_sandboxes.run(launch, confinement)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
-    if not shares_command_sandbox and (
-        note := workspace.program_sandboxes.explain(
-            scope.own_folder.name, result.error_text, "codeloop plugin allow"
-        )
-    ):
+    if note := _explain(row, scope, launch, confinement, result.error_text):
         scope.tell(f"The hook {row.place or row.command}: {note}")
     if result.stop_reason:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
@@ -180,6 +176,20 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     if is_allowed_unseen and not workspace.program_sandboxes.is_sandboxed(entry=True):
         raise HookFailed("its `allow` does not count, since no sandbox hides the project from it")
     return decision
+
+
+def _explain(
+    row: HookConfig, scope: HookScope, launch: Launch, confinement: ProgramSandbox | None, text: str
+) -> str:
+    """Return a line on what the sandbox of a hook that has ended refused it; "": nothing."""
+    has_own_sandbox = confinement is not None and confinement.profile is not None
+    if not has_own_sandbox and not text:
+        return ""
+    from codeloop.workspace.process.program_refusals import Said, explain_run
+
+    allowing = f"codeloop plugin allow{' --project' if row.is_project else ''}"
+    said = Said(text, finds_strayed=has_own_sandbox)
+    return explain_run(scope.workspace.program_sandboxes, launch, confinement, said, allowing)
 
 
 def _choose_folder(row: HookConfig, scope: HookScope) -> Path:

@@ -3,11 +3,14 @@ and says which tools are new after it.
 """
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
+from codeloop.extend.mcp.tools.ask_places import ask_for_places
 from codeloop.extend.mcp.tools.content_blocks import convert_result
 from codeloop.extend.mcp.tools.handed_files import hand_over_files
 from codeloop.extend.mcp.transport.failures import ServerFailed
@@ -27,6 +30,8 @@ _NO_CHANNEL_TEXT = "server-initiated request"
 _MAX_ERROR_CHARS = 2_000
 # The note about new tools is one line of the model's context.
 _MAX_NAMES_CHARS = 400
+# So many texts of a call's arguments are looked at for paths.
+_MAX_TEXTS = 100
 
 
 async def call_tool(
@@ -40,25 +45,31 @@ async def call_tool(
         permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes
     )
     await ctx.ask(*await server.find_needs(), need)
+    await ask_for_places(server, ctx)
     # A call may change the tools of its server, such as one that signs in or opens a project.
     names_before = _list_names(table, server)
+    given = tuple(islice(_list_texts(arguments), _MAX_TEXTS))
     try:
         answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)
     except ServerFailed as error:
-        raise ToolFailure(str(error)) from error
+        note = await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS], given)
+        is_new = note and note not in str(error)
+        raise ToolFailure(f"{error}\n{note}" if is_new else str(error)) from error
     await _announce_new_tools(table, server, names_before, ctx)
     title = escape_controls(tool.listed.title or tool.listed.name)
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
         result = convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
+        # What the result names is handed over, or was refused by that name.
+        given = tuple(each for each in given if each not in result.output)
         output = await asyncio.to_thread(hand_over_files, server, result.output, ctx)
         result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
-        is_short = len(result.output) < _MAX_ERROR_CHARS
-        note = await asyncio.to_thread(server.explain, result.output) if is_short else ""
+        said = result.output if len(result.output) < _MAX_ERROR_CHARS else ""
+        note = await asyncio.to_thread(server.explain, said, given)
         return replace(result, output=f"{result.output}\n\n{note}") if note else result
     except ToolFailure as error:
-        if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS]):
+        if note := await asyncio.to_thread(server.explain, str(error)[:_MAX_ERROR_CHARS], given):
             raise ToolFailure(f"{error}\n{note}") from error
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
@@ -67,6 +78,19 @@ async def call_tool(
             f"protocol, in which it can ask."
         )
         raise ToolFailure(f"{error}\n{note}", advice="Call the tool again.") from error
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield the short texts of a call's arguments, which may be paths."""
+    if isinstance(value, str):
+        if len(value) < _MAX_NAMES_CHARS:
+            yield value
+    elif isinstance(value, dict):
+        for each in cast("JSON", value).values():
+            yield from _list_texts(each)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _list_texts(each)
 
 
 async def _announce_new_tools(

@@ -60,7 +60,7 @@ async def search_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -
     """
     servers: McpServers = table.running
     if params.tool:
-        server_tool = await _find_tool(table, params.tool, ctx)
+        server_tool = await _find_tool(table, params.tool, ctx, params.server or "")
         return await _run_call(table, server_tool, params.arguments or {}, ctx)
     if params.server and params.server not in servers.by_name:
         raise ToolFailure(
@@ -109,13 +109,24 @@ async def call_unlisted_tool(
     return await call_tool(table, await _find_tool(table, name, ctx), arguments, ctx)
 
 
-async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
-    """Return a tool by its name; if unknown, the servers with its prefix are asked first."""
+async def _find_tool(
+    table: McpTable, name: str, ctx: ToolContext, server_name: str = ""
+) -> ServerTool:
+    """Return a tool by its name; if unknown, the servers with its prefix are asked first.
+
+    `server_name`: with it, the name may be the one that this server itself has for the tool.
+    """
     servers: McpServers = table.running
     tools = table.name_tools(servers.listings)
     problems: list[str] = []
     possible_names = [name]
     if name not in tools:
+        possible_names += [
+            each.name
+            for each in tools.values()
+            if server_name == each.server and name == each.listed.name
+        ]
+    if not any(each in tools for each in possible_names):
         names_by_server = table.match_servers(name)
         possible_names += names_by_server.values()
         if names_by_server:

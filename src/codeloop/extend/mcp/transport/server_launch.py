@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.extend.mcp.definition import LocalDefinition
+from codeloop.extend.mcp.transport.agreed_places import read_answers
 from codeloop.kit.child_process import Launch
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
@@ -150,8 +151,10 @@ def _make_launch(
         folder=folder,
         roots=(project.directory, project.root),
     )
+    answers = read_answers(profile.data_folder)
+    writable = tuple(each for each in named.places if answers.get(str(each)))
     sandbox_profile = widen_profile(
-        replace(profile, readable=(folder,), named=named.readable),
+        replace(profile, readable=(folder,), named=named.readable, writable=writable),
         config.effective_sandbox,
         project.root,
     )

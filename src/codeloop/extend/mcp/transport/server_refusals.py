@@ -1,6 +1,6 @@
 """What the sandbox of a local server may do, and what it has refused to the server."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,26 +14,31 @@ from codeloop.extend.mcp.transport.server_launch import (
 )
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.schema.errors import CodeloopError
-from codeloop.workspace.process.program_sandboxes import PrivatePlaces
+from codeloop.workspace.process.program_refusals import Said, find_program_refusals
+from codeloop.workspace.process.program_sandboxes import PrivatePlaces, ProgramSandbox
 from codeloop.workspace.sandbox.helper_refusals import (
     HelperRefusal,
     abbreviate,
     describe_refusals,
     forget_refusals,
-    mentions_failure,
     read_refusals,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
 
+_SYSTEM_FOLDERS = tuple(
+    map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc"))
+)
+
 
 class ServerAccess(Struct, frozen=True):
     """What a server may do in its sandbox. `readable`, `writable`: paths beyond the usual, as text;
-    `places`: named paths that it may only read, which it may want to write.
+    `places`: named paths that it may only read, which it may want to write, by what they are
+    shown as.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    places: dict[str, Path] = {}
     network: str = "on"
     refused: tuple[HelperRefusal, ...] = ()
 
@@ -50,29 +55,38 @@ class ServerAccess(Struct, frozen=True):
 
 
 def find_server_refusals(
-    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+    definition: ServerDefinition,
+    dependencies: ServerDependencies,
+    text: str,
+    given: Sequence[str] = (),
 ) -> list[HelperRefusal]:
-    """Return the refusals of a server's sandbox, by what the server says. Reads the disk."""
+    """Return the refusals of a server's sandbox, by what the server says. Reads the disk.
+    `given`: the texts of the call that it answers.
+    """
     server = _make_launch(definition, dependencies)
     if server is None or server.profile is None:
         return []
-    return dependencies.program_sandboxes.find_refusals(
-        server.launch, server.profile, text, server.named.places
+    return find_program_refusals(
+        dependencies.program_sandboxes,
+        server.launch,
+        ProgramSandbox(server.profile),
+        Said(text, server.named.places, given),
     )
 
 
 def explain_server_refusals(
-    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+    definition: ServerDefinition,
+    dependencies: ServerDependencies,
+    text: str,
+    given: Sequence[str] = (),
 ) -> str:
     """Return one line that names what the sandbox refused to a server,
-    and the command that allows it; "": it refused nothing.
+    and the command that allows it; "": it refused nothing. `given`: the texts of the call.
     """
-    if not mentions_failure(text):
-        return ""
     refusals: list[HelperRefusal] = []
     # What it says is worth more than why: this must not turn an answer into an error.
     with suppress(OSError):
-        refusals = find_server_refusals(definition, dependencies, text)
+        refusals = find_server_refusals(definition, dependencies, text, given)
     if not refusals:
         return ""
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")
@@ -108,12 +122,17 @@ def describe_access(
         return None
     profile = server.profile
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")
-    readable = keep_outermost((*profile.readable, *profile.named))
+    # What any program sees is no news.
+    readable = [
+        each
+        for each in keep_outermost((*profile.readable, *profile.named))
+        if not is_below_any(each, _SYSTEM_FOLDERS)
+    ]
     places = [each for each in server.named.places if not is_below_any(each, profile.writable)]
     return ServerAccess(
         _abbreviate((each for each in readable if each != profile.data_folder), home),
         _abbreviate(profile.writable, home),
-        _abbreviate(places, home),
+        {abbreviate(str(each), home): each for each in places},
         profile.network,
         tuple(read_refusals(profile.data_folder)),
     )
