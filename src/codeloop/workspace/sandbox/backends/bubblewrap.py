@@ -108,15 +108,16 @@ def wrap_command(
             command += _replace_cache(path, mounted_folders.private)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
+    points = (mount.point for mount in mounted_folders.git)
+    guarded = (*protected, *filter(os.path.lexists, hidden), *points)
+    # Before the git folders: a source is a path outside, so what is mounted below a point is lost.
+    for path in list_pinned_folders(writable, guarded):
+        command += _bind_guarded("--bind", path, policy, binds)
     command += [word for mount in mounted_folders.git for word in _bind_mount(mount)]
     for path, target in policy.links:
         command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
         command += ("--remount-ro", path)
-    points = (mount.point for mount in mounted_folders.git)
-    guarded = (*protected, *filter(os.path.lexists, hidden), *points)
-    for path in list_pinned_folders(writable, guarded):
-        command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
         command += _bind_guarded("--ro-bind", path, policy, binds)
     for path in sorted(path for path in binds if is_below(path, protected)):
