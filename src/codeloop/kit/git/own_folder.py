@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.git import find_common_folder, is_listed_as_safe
+from codeloop.kit.git import find_common_folder, find_outside_link, is_listed_as_safe
 from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.git.user_settings import RepositoryFacts, UserSettings, read_user_settings
 from codeloop.kit.programs import is_excluded
@@ -187,24 +187,13 @@ def _check_links(real: RealFolder, environment: Mapping[str, str]) -> None:
     """Raise UnusableRepository for an entry that leads to another repository,
     unless the user's settings allow it.
     """
-    for folder, names in (
-        (real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, "HEAD")),
-        (real.folder, _TREE_ENTRIES),
-    ):
-        for name in names:
-            entry = folder / name
-            if not entry.is_symlink() or _is_below(entry, real.common):
-                continue
-            top = real.common.parent
-            if not is_listed_as_safe(top, environment):
-                raise UnusableRepository(
-                    f"{entry} is a link to another repository, so git is not run for it. If it is yours: "
-                    f"git config --global --add safe.directory {shlex.quote(str(top))}"
-                )
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    entry = find_outside_link(real.common)
+    top = real.common.parent
+    if entry is not None and not is_listed_as_safe(top, environment):
+        raise UnusableRepository(
+            f"{entry} is a link to another repository, so git is not run for it. If it is yours: "
+            f"git config --global --add safe.directory {shlex.quote(str(top))}"
+        )
 
 
 def _make_config(real: RealFolder) -> str:
