@@ -16,9 +16,9 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 _WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 """A word of a variable's name: `npm_config__authToken` has `npm`, `config`, `auth` and `Token`."""
 _SENSITIVE_WORD = (
-    r"\w*TOKENS?|\w*SECRETS?|\w*PASSW(?:OR)?DS?|\w*PASSWD|\w*PASSW|PASS|\w*PASSPHRASE|\w*PASSCODE|PWD|SSHPASS"
+    r"\w*TOKENS?|\w*SECRETS?|\w*PASSW(?:OR)?DS?|\w*PASSWD|\w*PASSW|(?:KEY|STORE)?PASS|\w*PASSPHRASE|\w*PASSCODE|PWD|PW|SSHPASS"
     r"|KEYS?|\w*(?:API|ACCESS|AUTH|ACCOUNT|CLIENT|DEPLOY|ENCRYPTION|MASTER|PRIVATE|SECRET|SIGNING|SSH)KEYS?"
-    r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
+    r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|AUTHORIZATION|MNEMONIC|PRIVKEY|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
 )
 # What the last word of such a name says about it: the value is a place, a kind or a number,
 # not the secret itself.
@@ -93,7 +93,14 @@ _HARMLESS_ENDINGS = frozenset(
 )
 _SECRET_PLACES = frozenset(("WEBHOOK", "WEBHOOKS", "DSN"))
 """Words of names whose value is an address that is a secret itself, whatever the name ends with."""
-_SECRET_PAIRS = frozenset((("CONNECTION", "STRING"), ("CONN", "STR")))
+_SECRET_PAIRS = frozenset((
+    *(("CONNECTION", "STRING"), ("CONN", "STR"), ("SEED", "PHRASE"), ("WALLET", "SEED"), ("OTP", "SEED")),
+    *(("SONAR", "LOGIN"), ("ACCOUNT", "JSON"), ("KUBECONFIG", "DATA")),
+))  # fmt: skip
+# Bundler's variables for the sign-in at a host.
+_HOST_NAME = r"BUNDLE_\w+__(?:COM|NET|ORG|IO|DEV)"
+# A setting in a connection string.
+_SIGN_IN_SETTING = r"(?i)(?:^|[;\s])(?:password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]{4}"
 _PLAIN_VALUE = r"(?i)|true|false|yes|no|on|off|auto|always|never|none|[01]"
 """A setting, not a secret."""
 _NUMBER = r"\d{1,9}"
@@ -248,12 +255,18 @@ def is_secret(name: str, value: str) -> bool:
     """
     if re.fullmatch(_PLAIN_VALUE, value) or (value.startswith("/") and os.access(value, os.F_OK)):
         return False
-    return _is_secret_name(name, value) or has_key_or_password(value)
+    return (
+        _is_secret_name(name, value)
+        or has_key_or_password(value)
+        or re.search(_SIGN_IN_SETTING, value) is not None
+    )
 
 
 def _is_secret_name(name: str, value: str) -> bool:
     words = [word.upper() for word in re.findall(_WORD, name)]
     if not _SECRET_PAIRS.isdisjoint(pairwise(words)):
+        return words[-1] not in _HARMLESS_ENDINGS
+    if re.fullmatch(_HOST_NAME, name):
         return True
     secret_words = [
         word
