@@ -351,9 +351,9 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {path_shown}, which is protected"]
     if any(path.is_relative_to(each) and not is_supported(each) for each in policy.git_folders):
+        reason = "since it keeps references in reftables or leads elsewhere by a link"
         return [
-            f"write to {path_shown}: commands can only read this repository's git folder, since it keeps references"
-            " in reftables or leads elsewhere by a link"
+            f"write to {path_shown}: commands can only read this repository's git folder, {reason}"
         ]
     if path in policy.writable and path.is_file():
         return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
