@@ -123,7 +123,9 @@ def wrap_command(
     for path in sorted(path for path in binds if is_below(path, protected)):
         command += _bind_to_itself(binds[path], path)
     command += [
-        word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)
+        word
+        for path in filter(os.path.lexists, hidden)
+        for word in _hide(path, policy, binds, mounted_folders.git)
     ]
     return [*command, "--chdir", "/", "--", *program]
 
@@ -226,7 +228,9 @@ def _list_run_options() -> Iterable[str]:
             yield from _bind_to_itself("--ro-bind", path)
 
 
-def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[str]:
+def _hide(
+    path: str, policy: SandboxPolicy, binds: dict[str, str], mounts: Iterable[Mount]
+) -> Iterable[str]:
     """Yield the options that cover a path, except for the paths mounted below it."""
     # A replica lacks the hidden files of the project.
     if _find_in_replica(path, policy, binds) is not None:
@@ -236,6 +240,9 @@ def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[s
     yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
     for each in sorted(each for each in binds if is_below(each, (path,))):
         yield from _bind_to_itself(binds[each], each)
+    for mount in mounts:
+        if is_below(mount.point, (path,)):
+            yield from _bind_mount(mount)
     if Path(path).is_dir():
         yield from ("--remount-ro", path)
 
