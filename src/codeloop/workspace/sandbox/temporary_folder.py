@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.remove_tree import remove_tree
+from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -73,7 +74,9 @@ def make_temporary_folder() -> TemporaryFolder:
 
 def _remove_abandoned(parent: Path) -> None:
     """Remove the folders of this user that no process holds any more."""
-    for folder in list(parent.glob(f"{_PREFIX}*")):
+    for folder in list_entries(parent):
+        if not folder.name.startswith(_PREFIX):
+            continue
         try:
             lock = _try_lock(folder)
         except OSError:  # a process holds it, or it is not ours
