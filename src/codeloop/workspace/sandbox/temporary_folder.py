@@ -2,6 +2,7 @@
 which the next process removes if this one is killed.
 """
 
+import errno
 import fcntl
 import os
 import stat
@@ -54,14 +55,10 @@ def make_temporary_folder() -> TemporaryFolder:
     """Make a folder in the system's one for temporary files, and remove those of killed processes.
     Raises OSError.
     """
-    # Imported late: only sandboxes need it.
-    import tempfile
-
-    if not Path(tempfile.gettempdir()).is_dir():
-        tempfile.tempdir = None  # Chosen anew: it was there when this process began.
-    parent = Path(tempfile.gettempdir())
+    parent = _choose_parent()
     _remove_abandoned(parent)
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-new-")))
+    folder = parent / f"codeloop-new-{os.urandom(8).hex()}"
+    folder.mkdir(mode=0o700)
     lock = _try_lock(folder)
     # It gets the name that others look for once it is locked,
     # so none of them takes it for an abandoned one.
@@ -70,6 +67,16 @@ def make_temporary_folder() -> TemporaryFolder:
     inner = path / "tmp"
     inner.mkdir(mode=0o700)
     return TemporaryFolder(inner, lock)
+
+
+def _choose_parent() -> Path:
+    """Return the system's folder for temporary files, without links. Raises FileNotFoundError."""
+    # As `tempfile` does, which takes long to import, but anew each time: it may have been removed.
+    named = filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
+    for path in map(Path, map(os.path.realpath, (*named, *TEMPORARY_FOLDERS))):
+        if path.is_dir() and os.access(path, os.W_OK | os.X_OK):
+            return path
+    raise FileNotFoundError(errno.ENOENT, "no folder for temporary files can be written", "TMPDIR")
 
 
 def _remove_abandoned(parent: Path) -> None:
