@@ -2,7 +2,6 @@
 which the next process removes if this one is killed.
 """
 
-import errno
 import fcntl
 import os
 import stat
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.remove_tree import find_temporary_base, remove_tree
 from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -55,7 +54,7 @@ def make_temporary_folder() -> TemporaryFolder:
     """Make a folder in the system's one for temporary files, and remove those of killed processes.
     Raises OSError.
     """
-    parent = _choose_parent()
+    parent = find_temporary_base()
     _remove_abandoned(parent)
     folder = parent / f"codeloop-new-{os.urandom(8).hex()}"
     folder.mkdir(mode=0o700)
@@ -67,16 +66,6 @@ def make_temporary_folder() -> TemporaryFolder:
     inner = path / "tmp"
     inner.mkdir(mode=0o700)
     return TemporaryFolder(inner, lock)
-
-
-def _choose_parent() -> Path:
-    """Return the system's folder for temporary files, without links. Raises FileNotFoundError."""
-    # As `tempfile` does, which takes long to import, but anew each time: it may have been removed.
-    named = filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
-    for path in map(Path, map(os.path.realpath, (*named, *TEMPORARY_FOLDERS))):
-        if path.is_dir() and os.access(path, os.W_OK | os.X_OK):
-            return path
-    raise FileNotFoundError(errno.ENOENT, "no folder for temporary files can be written", "TMPDIR")
 
 
 def _remove_abandoned(parent: Path) -> None:
