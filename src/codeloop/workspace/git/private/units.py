@@ -143,7 +143,8 @@ def list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[s
     names += ["HEAD"] if is_private else []
     if unit.is_main:
         names += ["info", "worktrees", "modules", "logs/refs"]
-        names += ["packed-refs", "objects", "objects/pack", "info/exclude"] if is_private else []
+        own = ("packed-refs", "objects", "objects/info", "objects/pack", "info/exclude")
+        names += own if is_private else ()
         yield from list_ref_folders(top, unit.path)
     yield from (f"{unit.path}{name}" for name in names)
 
