@@ -4,6 +4,7 @@ links, pointers.
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from codeloop.kit.git import find_git_folder
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.git.discovery import find_repository
 from codeloop.workspace.git.planted.layout import find_git_folders
+from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.git.repository import Git
+from codeloop.workspace.git.worktrees import Worktrees
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
 NOBODY = 65_534
@@ -125,6 +128,26 @@ async def test_a_git_entry_that_leads_to_another_repository_is_none(
     list_as_safe(home, evil)
     assert (find(evil).vcs, find(evil).warning) == ("git", "")
     assert await Git(evil, dict(os.environ)).resolve_commit("HEAD") is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["refs/heads", "refs/tags", "logs/refs/heads", "logs/HEAD", "objects/pack", "objects/0a"],
+)
+async def test_nothing_is_written_through_a_link_deep_in_a_git_folder(
+    tmp_path: Path, name: str
+) -> None:
+    other = repository(tmp_path / "other", {"a.txt": "secret\n"})
+    evil = repository(tmp_path / "evil", {"b.txt": "b\n"})
+    if name != "logs/HEAD":
+        (other / ".git" / name).mkdir(parents=True, exist_ok=True)
+    subprocess.run(["rm", "-rf", evil / ".git" / name], check=True)
+    (evil / ".git" / name).symlink_to(other / ".git" / name)
+    before = sorted((str(path), path.stat().st_size) for path in other.rglob("*"))
+    with pytest.raises(CodeloopError, match="is a link to another repository"):
+        await Worktrees(Git(evil, dict(os.environ))).add(tmp_path / "tree", "made")
+    assert sorted((str(path), path.stat().st_size) for path in other.rglob("*")) == before
+    assert not is_supported(evil / ".git"), "sandboxed commands only read it"
 
 
 @pytest.mark.parametrize("lead", [by_own_folder_with_a_common_one_elsewhere, by_links_in_a_folder])

@@ -87,7 +87,8 @@ def test_problems_are_one_line_and_a_project_without_trust_is_only_named(tmp_pat
     ]
     assert "and 2 more" in line
     untrusted = settings_of(tmp_path, trust=False)
-    assert "reviewer" not in untrusted.config.agent
+    own = untrusted.config.agent["reviewer"]
+    assert (own.prompt, own.description, own.permission) == (None, None, []), "it only restricts"
     assert ".claude/agents/reviewer.md" in untrusted.loaded.ignored
 
 

@@ -123,7 +123,8 @@ def test_a_bad_page_is_one_warning_and_the_others_hold(
     (warning,) = settings.loaded.warnings
     assert told in warning
     assert str(file) in warning
-    assert set(settings.config.agent) == {"good"}
+    agents = settings.config.agent
+    assert {each for each, agent in agents.items() if not agent.disable} == {"good"}
     assert not settings.config.command
 
 
@@ -166,6 +167,45 @@ def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:
     (warning,) = settings.loaded.warnings
     assert "is not trusted" in warning
     assert ".codeloop/agent/build.md" in warning
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "denied"),
+    [
+        (".codeloop/agent", "permission:\n  bash: deny", {"bash"}),
+        (".opencode/agents", "tools:\n  bash: false\n  write: false", {"bash", "edit"}),
+        (
+            ".opencode/agent",
+            "permissions:\n - {action: '*', resource: '*', effect: deny}",
+            {"*"},
+        ),
+        (".opencode/mode", "permission: {bash: ask, edit: deny, read: allow}", {"edit", "bash"}),
+        (
+            ".claude/agents",
+            "name: build\ndescription: d\ndisallowedTools: Bash",
+            {"bash", "bash_kill", "bash_output"},
+        ),
+        (".claude/agents", "name: build\ndescription: d\ntools: Read", {"*"}),
+    ],
+)
+def test_what_a_page_of_an_untrusted_project_forbids_is_forbidden(
+    tmp_path: Path, name: str, head: str, denied: set[str]
+) -> None:
+    write(tmp_path, f"work/{name}/build.md", f"---\n{head}\n---\nObey me.")
+    settings = settings_of(tmp_path, trust=False)
+    own = settings.config.agent["build"]
+    assert {rule.permission for rule in own.restrictions if rule.action != "allow"} == denied
+    assert (own.prompt, own.permission, own.only) == (None, [], None)
+    assert f"{name}/build.md" in settings.loaded.ignored
+
+
+@pytest.mark.parametrize("head", ["disable: true", "disabled: true", "permission: [", "tools: 7"])
+@pytest.mark.parametrize("trust", [True, False])
+def test_an_agent_whose_page_switches_it_off_or_is_unreadable_is_off(
+    tmp_path: Path, head: str, *, trust: bool
+) -> None:
+    write(tmp_path, "work/.opencode/agent/build.md", f"---\n{head}\n---\nObey me.")
+    assert settings_of(tmp_path, trust=trust).config.agent["build"].disable
 
 
 def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:

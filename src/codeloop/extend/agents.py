@@ -105,9 +105,7 @@ def list_restrictions(config: Config, agent: str) -> Ruleset:
     return (*config.restrictions, *config.agent.get(agent, AgentConfig()).restrictions)
 
 
-# An agent with a list of tools keeps these permissions: calls of any tool may need
-# them besides the tool's own.
-_TOOL_INDEPENDENT_PERMISSIONS = [
+TOOL_INDEPENDENT_PERMISSIONS = [
     *(
         "external_directory",
         "webfetch_private",
@@ -119,6 +117,9 @@ _TOOL_INDEPENDENT_PERMISSIONS = [
         "subagents",
     )
 ]
+"""An agent with a list of tools keeps these permissions: calls of any tool may need
+them besides the tool's own.
+"""
 
 
 def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
@@ -128,7 +129,7 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
     A name in `only` may be a wildcard.
     """
     # Rules that come before the general denial are repeated behind it, as the last match counts.
-    names = dict.fromkeys((*only, *_TOOL_INDEPENDENT_PERMISSIONS))
+    names = dict.fromkeys((*only, *TOOL_INDEPENDENT_PERMISSIONS))
     yield PermissionRule(permission="*", pattern="*", action="deny")
     for rule in rules:
         for name in names:

@@ -2,12 +2,14 @@
 only way here to remove a tree.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY_BASES = (Path(os.sep, "tmp"), Path(os.sep, "var/tmp"))
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -47,14 +49,23 @@ def temporary_folder(prefix: str = "codeloop-", parent: Path | None = None) -> G
 
     `parent`: the folder to make it in; None: the system's for temporary files.
     """
-    # Imported late: most commands need no temporary folder.
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    folder = (parent or find_temporary_base()) / f"{prefix}{os.urandom(8).hex()}"
+    folder.mkdir(mode=stat.S_IRWXU)
     try:
         yield folder
     finally:
         remove_tree(folder)
+
+
+def find_temporary_base() -> Path:
+    """Return the system's folder for temporary files, without links. Raises FileNotFoundError."""
+    # As `tempfile` does, which takes long to import, but anew each time: it may have been removed.
+    named = [path for name in ("TMPDIR", "TEMP", "TMP") if (path := os.environ.get(name))]
+    for each in (*named, *TEMPORARY_BASES):
+        path = Path(os.path.realpath(each))
+        if path.is_dir() and os.access(path, os.W_OK | os.X_OK):
+            return path
+    raise FileNotFoundError(errno.ENOENT, "no folder for temporary files can be written", "TMPDIR")
 
 
 def _list_names(folder: int) -> list[str]:

@@ -84,8 +84,7 @@ def is_plain_cd(words: Sequence[Word]) -> bool:
 
 def make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check that every word is known and matches a pattern; true for no words at all."""
-    regex = re.compile(pattern)
-    return lambda words: all(word.is_known and regex.fullmatch(word.value) for word in words)
+    return lambda words: all(word.is_known and re.fullmatch(pattern, word.value) for word in words)
 
 
 def has_subscript(words: Sequence[Word]) -> bool:

@@ -14,11 +14,12 @@ from typing import NoReturn
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
 from codeloop.schema.wire import replace
 from codeloop.shell.simple_command import RESERVED_WORDS, Redirect, SimpleCommand
-from codeloop.shell.word import Word, compile_once
+from codeloop.shell.word import Word
 
 # Values that are harmless: a locale, a switch, a number, no pager or `cat`, a setting of Python.
 _LOCALE = r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})?(\.(UTF-8|utf8))?"

@@ -8,8 +8,8 @@ Whatever is not certainly one of these stays as it is, and so is not proved.
 import re
 from typing import NamedTuple
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
-from codeloop.shell.word import compile_once
 
 _DELIMITER = r"<<[ \t]?(?:'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"|([A-Za-z_]\w*))(?=[ \t\n;|&>)]|\Z)"
 _SUBSTITUTED = r"\"\$\(cat <<[ \t]?(?:'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\")\n"

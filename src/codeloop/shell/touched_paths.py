@@ -169,12 +169,9 @@ def find_touches(script: Script) -> Touches:
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
             folders = new_folders if is_certain else list(dict.fromkeys([*folders, *new_folders]))
             folders = folders if len(folders) <= _MAX_FOLDERS else [ANYWHERE]
-    for number, link in enumerate(links):
-        # Commands of a pipeline or a loop run in no certain order.
-        others = links[number + 1 :] if has_order else [*links[:number], *links[number + 1 :]]
-        if any(link.may_be_written_by(other) for other in others):
-            for field in ("writes", "filled_folders"):
-                touches[field] |= dict.fromkeys(link.targets)
+    for link in _find_written_links(links, has_order=has_order):
+        for field in ("writes", "filled_folders"):
+            touches[field] |= dict.fromkeys(link.targets)
     return Touches(**{field: tuple(paths) for field, paths in touches.items()})
 
 
@@ -210,6 +207,23 @@ class _Link:
             for name in names
             for write in writes
         )
+
+
+def _find_written_links(links: Sequence[_Link], *, has_order: bool) -> list[_Link]:
+    """Return the links by whose new names the commands of a line write.
+    `links`: of each command; `has_order`: they run one after the other.
+    """
+    waiting = {number: link for number, link in enumerate(links) if link.targets}
+    # What is written through a link of a link is written by that one's name, too.
+    writers = list(enumerate(links))
+    for writer_number, writer in writers:
+        for number, link in tuple(waiting.items()):
+            # Commands of a pipeline or a loop run in no certain order.
+            is_later = writer_number > number if has_order else writer is not link
+            if is_later and link.may_be_written_by(writer):
+                del waiting[number]
+                writers.append((writer_number, _Link([("w", path) for path in link.targets])))
+    return [link for number, link in enumerate(links) if link.targets and number not in waiting]
 
 
 class _AssignedVariable(NamedTuple):

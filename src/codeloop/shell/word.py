@@ -2,23 +2,14 @@
 with marks for parts only known at run time.
 """
 
-import re
 import shlex
-from functools import cache
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.wildcard import ANY_WORDS, MARKS
 
 _UNQUOTED_CHARS = r"[A-Za-z0-9_./=:@%+,~^{}-]+"
-
-
-@cache
-def compile_once(pattern: str) -> re.Pattern[str]:
-    """Return a compiled pattern: for those that every word of a line is matched with,
-    faster than the cache of `re`.
-    """
-    return re.compile(pattern)
 
 
 class Word(Struct, frozen=True):

@@ -4,7 +4,6 @@ These are test runners in `.venv` and `node_modules`, what every Python program 
 starts, and modules that are loaded in place of others.
 """
 
-import csv
 import itertools
 import os
 import re
@@ -189,6 +188,9 @@ def _list_recorded_files(site: Path, distribution: Path) -> Iterator[Path]:
     text = read_start_or_empty(distribution / "RECORD", _MAX_RECORD_BYTES).decode(
         "utf-8", "replace"
     )
+    # Imported late: only an environment with packages has such a list.
+    import csv
+
     for row in csv.reader(text.splitlines()):
         if row and row[0].endswith(_LOADED_SUFFIXES):
             yield Path(os.path.normpath(site / row[0]))

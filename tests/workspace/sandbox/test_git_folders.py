@@ -486,3 +486,22 @@ async def test_what_misleads_git_in_a_sandbox_is_gone_with_the_next_command(repo
     await repo.run("mkdir -p .git/objects/info; echo x > .git/objects/info/commit-graph")
     outcome = await repo.run("git log --oneline | wc -l")
     assert outcome.output.split() == ["2"]
+
+
+async def test_a_git_folder_that_commands_only_read_is_named_when_git_fails(
+    repo: Attacked,
+) -> None:
+    # As with reftables, which this git may not know.
+    kept = repo.root.parent / "kept"
+    (repo.root / ".git/refs/tags").rename(kept)
+    (repo.root / ".git/refs/tags").symlink_to(kept)
+    (repo.root / "a.txt").write_text("more\n")
+    later = Shells()
+    later.sandboxes = Sandboxes(later.launcher, (repo.backend,))
+    try:
+        result = await repo._replace(shells=later).run("git commit -qam more")
+    finally:
+        await later.close()
+    assert result.code != 0
+    assert any("only read this repository's git folder" in note for note in result.notes), result
+    assert [path.name for path in kept.iterdir()] == ["v1"]

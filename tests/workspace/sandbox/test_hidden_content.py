@@ -265,3 +265,28 @@ async def test_hidden_files_of_linked_work_trees_and_sha256(it: Attacked, tmp_pa
     result = await run(it, line, "secret.txt", "tree/secret.txt")
     assert "Author: A" in result.output
     assert not any(secret in result.output for secret in SECRETS), result.output
+
+
+@pytest.mark.parametrize("hidden", ["secret.txt", "keys"])
+async def test_no_command_resolves_a_conflict_in_a_hidden_file(repo: Attacked, hidden: str) -> None:
+    root = repo.root
+    git(root, "merge", "-q", "side", code=1)
+    stages = git(root, "ls-files", "-u")
+    assert stages.count("secret.txt") == 3
+    assert stages.count("keys/deep/a") == 2
+    head = git(root, "rev-parse", "HEAD")
+    others = {"secret.txt": "keys", "keys": "secret.txt"}[hidden]
+    for line in (
+        "git add -A",
+        "git add -u",
+        "git commit -qam x",
+        f"git add {hidden}",
+        f"git add {others}; git add .; git commit -qm x",
+        "git stash -q; git rm -rq --cached nothing; git add -A; git commit -qm x",
+    ):
+        result = await run(repo, line, hidden)
+        kept = [row for row in git(root, "ls-files", "-u").splitlines() if f"\t{hidden}" in row]
+        assert len(kept) == stages.count(f"\t{hidden}"), (line, result)
+        assert git(root, "rev-parse", "HEAD") == head, (line, result)
+    assert (await run(repo, "echo 1 > new.txt; git add new.txt", hidden)).code == 0
+    assert "new.txt" in git(root, "diff", "--cached", "--name-only")

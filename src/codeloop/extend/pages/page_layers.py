@@ -20,7 +20,7 @@ from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 
 _SECTION_FOLDERS = (
     ("mode", ("mode", "modes")),
@@ -30,6 +30,11 @@ _SECTION_FOLDERS = (
 _CLAUDE_SECTION_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
 # A warning names this many files, and counts the rest.
 _MAX_NAMED_FILES = 3
+# Keys of an agent's head by which a project that is not trusted may restrict it.
+_RESTRICTING_KEYS = frozenset((
+    *("permission", "permissions", "tools", "only"),
+    *("disable", "disabled", "steps", "maxSteps"),
+))  # fmt: skip
 # Pages written for other programs have these keys too; they are ignored without a warning.
 _IGNORED_KEYS = {
     "agent": frozenset(("name",)),
@@ -66,10 +71,11 @@ class PageLayer(Layer, frozen=True):
 
 def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
     """Read the agents and commands of all homes. Unless `trusted`,
-    the project's pages are listed as ignored, not read.
+    the project's pages are listed as ignored, and only restrict.
 
     A page that can't be used becomes a warning with its file and line,
-    those of Claude Code one for all; nothing is raised.
+    those of Claude Code one for all; nothing is raised. An agent is switched off then: what its
+    page forbids is not known.
     """
     layers: list[Layer] = []
     ignored: list[str] = []
@@ -80,21 +86,25 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
             continue
         for section, folders in _CLAUDE_SECTION_FOLDERS if home.is_claude else _SECTION_FOLDERS:
             for name, file in find_page_files(home, folders):
-                if home.is_project and not trusted:
+                is_restricted = home.is_project and not trusted
+                if is_restricted:
                     ignored.append(str(file.relative_to(project_root.root)))
-                    continue
+                    if section == "command":
+                        continue
                 if len(layers) >= EXTEND_FILES.value:
                     warnings.append(
                         f"{file}: more than {EXTEND_FILES.value} agents and commands, not read."
                     )
                     return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
                 if home.is_claude:
-                    layers += _read_claude_page(section, name, file, unusable, home)
-                    continue
-                try:
-                    layers.append(_read_page(section, name, file, is_project=home.is_project))
-                except CodeloopError as error:
-                    warnings.append(f"{error} Left out.")
+                    read = _read_claude_page(section, name, file, unusable, home)
+                else:
+                    try:
+                        read = [_read_page(section, name, file, is_project=home.is_project)]
+                    except CodeloopError as error:
+                        warnings.append(f"{error} Left out.")
+                        read = _switch_off(section, name, file, home)
+                layers += map(_keep_restrictions, read) if is_restricted else read
     if unusable:
         others = (
             f" and {len(unusable) - _MAX_NAMED_FILES} more"
@@ -105,6 +115,37 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
             f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{others}."
         )
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
+
+
+def _switch_off(section: str, name: str, file: Path, home: Home) -> list[PageLayer]:
+    """Return the layer that switches off the agent of a page that can't be used."""
+    if section == "command" or not is_valid_name(name):
+        return []
+    document = Document("", {section: {name: {"disable": True}}})
+    return [_make_layer(file, document, "", is_project=home.is_project)]
+
+
+def _keep_restrictions(layer: PageLayer) -> PageLayer:
+    """Return the layer of an agent's page with only what may restrict the agent."""
+    ((section, agents),) = layer.raw.items()
+    ((name, values),) = agents.items()
+    kept: JSON = {key: value for key, value in values.items() if key in _RESTRICTING_KEYS}
+    only = kept.pop("only", None)
+    if is_list(only):
+        # Imported late: only the form of Claude Code has such a list.
+        from codeloop.extend.agents import TOOL_INDEPENDENT_PERMISSIONS
+
+        rules = kept.get("permission", {})
+        names = dict.fromkeys((*only, *TOOL_INDEPENDENT_PERMISSIONS), "allow")
+        kept["permission"] = {"*": "deny", **names, **(rules if is_object(rules) else {"*": rules})}
+    rules = normalise_layer(layer, {section: {name: kept}}).values.get("agent", {}).get(name, {})
+    if all(rule["action"] == "allow" for rule in rules.get("permission", ())):
+        kept = {
+            key: value
+            for key, value in kept.items()
+            if key in {"disable", "disabled", "steps", "maxSteps"}
+        }
+    return replace(layer, document=Document("", {section: {name: kept}} if kept else {}))
 
 
 def _read_claude_page(

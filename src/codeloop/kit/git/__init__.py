@@ -149,6 +149,11 @@ _FILES_READ_BY_EVERY_CALL = (
     ),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
+# What a call of ours follows if it is a link, with the folders in it.
+_FOLLOWED_ENTRIES = (
+    *("HEAD", "index", "packed-refs", "shallow", "FETCH_HEAD"),
+    *("objects", "refs", "logs", "worktrees", "reftable"),
+)
 
 
 def find_git_folder(top: Path) -> Path | None:
@@ -327,6 +332,27 @@ def is_led_elsewhere(folder: Path) -> bool:
     by a `commondir`.
     """
     return os.path.lexists(folder / "commondir") and find_common_folder(folder) == folder
+
+
+def find_outside_link(folder: Path) -> Path | None:
+    """Return a link in a git directory that makes git read or write elsewhere;
+    None: there is none.
+    """
+    top = os.path.realpath(folder)
+    waiting = [folder / name for name in _FOLLOWED_ENTRIES]
+    for path in waiting:
+        if path.is_symlink():
+            if not Path(os.path.realpath(path)).is_relative_to(top):
+                return path
+        # Of objects, which may be many, only the folders themselves are looked at.
+        elif path.parent != folder / "objects":
+            with suppress(OSError), os.scandir(path) as entries:
+                waiting += [
+                    Path(entry.path)
+                    for entry in entries
+                    if entry.is_symlink() or entry.is_dir(follow_symlinks=False)
+                ]
+    return None
 
 
 def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:

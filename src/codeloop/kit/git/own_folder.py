@@ -11,17 +11,16 @@ compared and stored is passed on.
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.git import find_common_folder, is_listed_as_safe
+from codeloop.kit.git import find_common_folder, find_outside_link, is_listed_as_safe
 from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.git.user_settings import RepositoryFacts, UserSettings, read_user_settings
 from codeloop.kit.programs import is_excluded
-from codeloop.kit.remove_tree import temporary_folder
+from codeloop.kit.remove_tree import TEMPORARY_BASES, find_temporary_base, temporary_folder
 from codeloop.kit.small_files import read_start, read_start_or_empty
 
 # Entries of a git directory that all its work trees share, and those of one work tree.
@@ -65,7 +64,6 @@ _PASSED_EXTENSIONS = (
 )
 _DROPPED_EXTENSIONS = ("partialclone", "worktreeconfig", "submodulepathconfig")
 _MAX_FORMAT = 1
-_OTHER_BASES = (Path(os.sep, "tmp"), Path(os.sep, "var/tmp"))
 
 
 class UnusableRepository(Exception):
@@ -164,9 +162,13 @@ def _choose_base() -> Path:
     if there is one.
     """
     # A variable may lead it into a project.
-    usual = Path(tempfile.gettempdir())
+    usual = find_temporary_base()
     return next(
-        (each for each in (usual, *_OTHER_BASES) if each.is_dir() and not is_excluded(str(each))),
+        (
+            each
+            for each in (usual, *TEMPORARY_BASES)
+            if each.is_dir() and not is_excluded(str(each))
+        ),
         usual,
     )
 
@@ -187,24 +189,13 @@ def _check_links(real: RealFolder, environment: Mapping[str, str]) -> None:
     """Raise UnusableRepository for an entry that leads to another repository,
     unless the user's settings allow it.
     """
-    for folder, names in (
-        (real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, "HEAD")),
-        (real.folder, _TREE_ENTRIES),
-    ):
-        for name in names:
-            entry = folder / name
-            if not entry.is_symlink() or _is_below(entry, real.common):
-                continue
-            top = real.common.parent
-            if not is_listed_as_safe(top, environment):
-                raise UnusableRepository(
-                    f"{entry} is a link to another repository, so git is not run for it. If it is yours: "
-                    f"git config --global --add safe.directory {shlex.quote(str(top))}"
-                )
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    entry = find_outside_link(real.common)
+    top = real.common.parent
+    if entry is not None and not is_listed_as_safe(top, environment):
+        raise UnusableRepository(
+            f"{entry} is a link to another repository, so git is not run for it. If it is yours: "
+            f"git config --global --add safe.directory {shlex.quote(str(top))}"
+        )
 
 
 def _make_config(real: RealFolder) -> str:

@@ -37,15 +37,16 @@ _HARMLESS_NAMES = (
 # A character of a value, or an escaped one: `\n`, `\"`.
 _CHARACTER = r"\\.|."
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
-# Settings that are harmless with some values only.
+# Settings that are harmless with some values only, in groups in the order of the values.
 # A URL `x::y` makes git run the program `git-remote-x`.
-_HARMLESS_VALUES = {
-    r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)": r"(?!-|[\w+.-]+::).*",
-    r"submodule\..*\.update": r"checkout|rebase|merge|none",
-    r"core\.fsmonitor": r"(?i)false|no|off|0",
-    r"core\.protect(hfs|ntfs)": r"(?i)true|yes|on|1",
-    r"core\.hookspath": r"/dev/null",
-}
+_VALUED_NAMES = (
+    r"(remote\..*\.(?:url|pushurl)|submodule\..*\.url|branch\..*\.(?:remote|pushremote))"
+    r"|(submodule\..*\.update)|(core\.fsmonitor)|(core\.protect(?:hfs|ntfs))|(core\.hookspath)"
+)
+_HARMLESS_VALUES = (
+    *(r"(?!-|[\w+.-]+::).*", r"checkout|rebase|merge|none"),
+    *(r"(?i)false|no|off|0", r"(?i)true|yes|on|1", r"/dev/null"),
+)
 
 
 class GitSetting(NamedTuple):
@@ -65,9 +66,13 @@ class GitSetting(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def _is_harmless(name: str, value: str) -> bool:
-    return re.fullmatch(_HARMLESS_NAMES, name) is not None or any(
-        re.fullmatch(names, name) and re.fullmatch(values, value)
-        for names, values in _HARMLESS_VALUES.items()
+    if re.fullmatch(_HARMLESS_NAMES, name):
+        return True
+    valued = re.fullmatch(_VALUED_NAMES, name)
+    return (
+        valued is not None
+        and valued.lastindex is not None
+        and re.fullmatch(_HARMLESS_VALUES[valued.lastindex - 1], value) is not None
     )
 
 

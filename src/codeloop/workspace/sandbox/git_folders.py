@@ -195,7 +195,12 @@ class GitFolders:
             own = each.list_mounts()
             mounts += own
             # A mount ends where its point is removed, which only we do.
-            points += [f"{each.private}{mount.point.removeprefix(str(each.real))}" for mount in own]
+            points += [
+                f"{each.private}{mount.point.removeprefix(str(each.real))}"
+                if mount.point == str(each.real) or mount.point.startswith(f"{each.real}/")
+                else mount.point
+                for mount in own
+            ]
         paths = (*(mount.source for mount in mounts), *points)
         return PreparedGit(folders, tuple(mounts), tuple(map(identify_file, paths)))
 

@@ -33,7 +33,10 @@ def adapt_policy(backend: Backend, policy: SandboxPolicy, folders: PlanFolders) 
             tuple(path for path in paths if not is_below_any(path, policy.git_folders))
             for paths in (policy.writable, policy.protected)
         )
-        policy = replace(policy, writable=writable, protected=protected)
+        # What stands in place of a file is hidden by that.
+        points = {mount.point for mount in folders.git.mounts}
+        hidden = tuple(path for path in policy.hidden if str(path) not in points)
+        policy = replace(policy, writable=writable, protected=protected, hidden=hidden)
     if backend in {"landlock", "sandbox-exec"} and folders.private is not None:
         # These backends have no overlays: layered folders are read-only,
         # and variables lead tools to other caches.

@@ -16,7 +16,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
+from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders, list_entries
 from codeloop.workspace.sandbox.granted_paths import expand_grants
 from codeloop.workspace.sandbox.paths.linked_paths import (
     is_below_any,
@@ -229,7 +229,12 @@ class PolicyMaker:
         git_folders += [path for path in nested if path not in git_folders]
         guarded = [folder / name for folder in git_folders for name in GIT_FOLDER_ENTRIES]
         guarded += [root / name for root in self._roots for name in TOP_NAMES]
-        guarded += [path for root in self._roots for path in root.glob("*.code-workspace")]
+        guarded += [
+            path
+            for root in self._roots
+            for path in list_entries(root)
+            if path.name.endswith(".code-workspace")
+        ]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *further_paths, *grants.unwritable]))
         tops = (*self._roots, *git_folders)

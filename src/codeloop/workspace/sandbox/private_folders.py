@@ -7,7 +7,6 @@ and layers or replacements of the user's caches.
 
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from msgspec import Struct
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
+from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.sandbox.paths.home_paths import CACHES, COPYING_VARIABLES
 from codeloop.workspace.sandbox.policy import HOME_NAME, PRIVATE_SUFFIX, SandboxPolicy
 
@@ -100,13 +100,14 @@ def make_private_home_name() -> str:
     """Return a name for a further private home, as in SandboxGrants;
     it is removed when the process ends.
     """
-    return f"{HOME_NAME}-{secrets.token_hex(8)}"
+    return f"{HOME_NAME}-{os.urandom(8).hex()}"
 
 
 def _remove_further_homes(folder: PrivateFolder) -> None:
     """Remove the homes that were made for the checks of one goal."""
-    for path in folder.path.glob(f"{HOME_NAME}-*"):
-        remove_tree(path)
+    for path in list_entries(folder.path):
+        if path.name.startswith(f"{HOME_NAME}-"):
+            remove_tree(path)
 
 
 def _note_points(folder: Path, policy: SandboxPolicy) -> None:

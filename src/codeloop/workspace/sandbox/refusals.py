@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.schema.limits import SANDBOX_BLOCKED
+from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
@@ -349,6 +350,11 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         ]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {path_shown}, which is protected"]
+    if any(path.is_relative_to(each) and not is_supported(each) for each in policy.git_folders):
+        reason = "since it keeps references in reftables or leads elsewhere by a link"
+        return [
+            f"write to {path_shown}: commands can only read this repository's git folder, {reason}"
+        ]
     if path in policy.writable and path.is_file():
         return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(

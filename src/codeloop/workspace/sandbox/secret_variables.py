@@ -16,9 +16,9 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 _WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 """A word of a variable's name: `npm_config__authToken` has `npm`, `config`, `auth` and `Token`."""
 _SENSITIVE_WORD = (
-    r"\w*TOKENS?|\w*SECRETS?|\w*PASSW(?:OR)?DS?|\w*PASSWD|\w*PASSW|PASS|\w*PASSPHRASE|\w*PASSCODE|PWD|SSHPASS"
+    r"\w*TOKENS?|\w*SECRETS?|\w*PASSW(?:OR)?DS?|\w*PASSWD|\w*PASSW|(?:KEY|STORE)?PASS|\w*PASSPHRASE|\w*PASSCODE|PWD|PW|SSHPASS"
     r"|KEYS?|\w*(?:API|ACCESS|AUTH|ACCOUNT|CLIENT|DEPLOY|ENCRYPTION|MASTER|PRIVATE|SECRET|SIGNING|SSH)KEYS?"
-    r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
+    r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|AUTHORIZATION|MNEMONIC|PRIVKEY|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
 )
 # What the last word of such a name says about it: the value is a place, a kind or a number,
 # not the secret itself.
@@ -93,20 +93,29 @@ _HARMLESS_ENDINGS = frozenset(
 )
 _SECRET_PLACES = frozenset(("WEBHOOK", "WEBHOOKS", "DSN"))
 """Words of names whose value is an address that is a secret itself, whatever the name ends with."""
-_SECRET_PAIRS = frozenset((("CONNECTION", "STRING"), ("CONN", "STR")))
-_PLAIN_VALUE = r"(?i)|true|false|yes|no|on|off|auto|always|never|none|[01]"
-"""A setting, not a secret."""
-_NUMBER = r"\d{1,9}"
+_SECRET_PAIRS = frozenset((
+    *(("CONNECTION", "STRING"), ("CONN", "STR"), ("SEED", "PHRASE"), ("WALLET", "SEED"), ("OTP", "SEED")),
+    *(("SONAR", "LOGIN"), ("ACCOUNT", "JSON"), ("KUBECONFIG", "DATA")),
+))  # fmt: skip
+# The ends of Bundler's variables for the sign-in at a host.
+_HOST_ENDINGS = ("__COM", "__NET", "__ORG", "__IO", "__DEV")
+# A setting in a connection string.
+_SIGN_IN_SETTING = r"(?i)(?:^|[;\s])(?:password|pwd|accountkey|sharedaccesskey)\s*=\s*[^;\s]{4}"
+_PLAIN_VALUES = frozenset(
+    ("", "true", "false", "yes", "no", "on", "off", "auto", "always", "never", "none", "0", "1")
+)
+"""Settings, not secrets."""
+_COUNT_DIGITS = 9
 _COUNT_WORDS = frozenset(("TOKENS", "KEYS", "PASS"))
 """Words of which there may be a number: `MAX_TOKENS=4096`."""
-_HARMLESS_NAME = (
-    r"PWD|OLDPWD|GPG_KEYS?|GIT_CONFIG_KEY_\d+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR"
-)
+_HARMLESS_NAMES = frozenset((
+    *("PWD", "OLDPWD", "GPG_KEY", "GPG_KEYS", "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM"),
+    *("LANG", "TMPDIR"),
+))  # fmt: skip
 """Variables that programs can't do without, and some that have such a word and no secret."""
-_GIT_VALUE = r"GIT_CONFIG_VALUE_\d+"
-"""A value of git's settings in variables. Git fails if one of them is missing,
-so a secret one is made empty.
-"""
+# Git's settings in variables. Git fails if one of the values is missing,
+# so a secret one is made empty.
+_GIT_KEY, _GIT_VALUE = "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"
 _MIN_SECRET_CHARS = 12
 """A shorter value may be part of another variable by chance."""
 
@@ -192,7 +201,9 @@ def find_secret_variables(
     candidates = {
         name: value
         for name, value in environment.items()
-        if not _is_harmless(name) and not any(matches(name, each) for each in shown)
+        if name not in _HARMLESS_NAMES
+        and not name.startswith(_GIT_KEY)
+        and not any(matches(name, each) for each in shown)
     }
     secret = {name: value for name, value in candidates.items() if is_secret(name, value)}
     values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
@@ -200,11 +211,6 @@ def find_secret_variables(
         name: value for name, value in candidates.items() if any(each in value for each in values)
     }
     return secret | copies
-
-
-@lru_cache(maxsize=1_024)
-def _is_harmless(name: str) -> bool:
-    return re.fullmatch(_HARMLESS_NAME, name) is not None
 
 
 def find_hidden_variables(
@@ -235,7 +241,7 @@ def hide_variables(environment: Mapping[str, str], hidden: Mapping[str, str]) ->
         if hidden.get(name) != value and not any(each in value for each in values)
     }
     return shown | {
-        name: "" for name in environment.keys() - shown.keys() if re.fullmatch(_GIT_VALUE, name)
+        name: "" for name in environment.keys() - shown.keys() if name.startswith(_GIT_VALUE)
     }
 
 
@@ -246,14 +252,20 @@ def is_secret(name: str, value: str) -> bool:
 
     A path of this machine is none: what stands there is hidden or shown as any file.
     """
-    if re.fullmatch(_PLAIN_VALUE, value) or (value.startswith("/") and os.access(value, os.F_OK)):
+    if value.lower() in _PLAIN_VALUES or (value.startswith("/") and os.access(value, os.F_OK)):
         return False
-    return _is_secret_name(name, value) or has_key_or_password(value)
+    return (
+        _is_secret_name(name, value)
+        or has_key_or_password(value)
+        or ("=" in value and re.search(_SIGN_IN_SETTING, value) is not None)
+    )
 
 
 def _is_secret_name(name: str, value: str) -> bool:
     words = [word.upper() for word in re.findall(_WORD, name)]
     if not _SECRET_PAIRS.isdisjoint(pairwise(words)):
+        return words[-1] not in _HARMLESS_ENDINGS
+    if name.startswith("BUNDLE_") and name.endswith(_HOST_ENDINGS):
         return True
     secret_words = [
         word
@@ -268,4 +280,5 @@ def _is_secret_name(name: str, value: str) -> bool:
         return True
     if words[-1] in _HARMLESS_ENDINGS:
         return False
-    return not (_COUNT_WORDS.issuperset(secret_words) and re.fullmatch(_NUMBER, value))
+    is_count = value.isdecimal() and len(value) <= _COUNT_DIGITS
+    return not (_COUNT_WORDS.issuperset(secret_words) and is_count)

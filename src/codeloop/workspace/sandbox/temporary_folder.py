@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.remove_tree import find_temporary_base, remove_tree
+from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -53,14 +54,10 @@ def make_temporary_folder() -> TemporaryFolder:
     """Make a folder in the system's one for temporary files, and remove those of killed processes.
     Raises OSError.
     """
-    # Imported late: only sandboxes need it.
-    import tempfile
-
-    if not Path(tempfile.gettempdir()).is_dir():
-        tempfile.tempdir = None  # Chosen anew: it was there when this process began.
-    parent = Path(tempfile.gettempdir())
+    parent = find_temporary_base()
     _remove_abandoned(parent)
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-new-")))
+    folder = parent / f"codeloop-new-{os.urandom(8).hex()}"
+    folder.mkdir(mode=0o700)
     lock = _try_lock(folder)
     # It gets the name that others look for once it is locked,
     # so none of them takes it for an abandoned one.
@@ -73,7 +70,9 @@ def make_temporary_folder() -> TemporaryFolder:
 
 def _remove_abandoned(parent: Path) -> None:
     """Remove the folders of this user that no process holds any more."""
-    for folder in list(parent.glob(f"{_PREFIX}*")):
+    for folder in list_entries(parent):
+        if not folder.name.startswith(_PREFIX):
+            continue
         try:
             lock = _try_lock(folder)
         except OSError:  # a process holds it, or it is not ours

@@ -111,6 +111,8 @@ class RepositoryCleaner:
         there before the command.
         """
         text = read_start_or_empty(path, MAX_LINES_BYTES)
+        if not text:
+            return
         # The rest of a longer file is not checked, so it is dropped.
         is_cut = len(text) >= MAX_LINES_BYTES
         if is_cut:

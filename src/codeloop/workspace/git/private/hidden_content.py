@@ -4,13 +4,13 @@ for one private git folder.
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codeloop.schema.bounds.sandbox import FILTERED_OBJECTS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.private.hidden_files import HiddenFiles, list_names
-from codeloop.workspace.git.private.names import INDEX_FILE, CarriedFile
+from codeloop.workspace.git.private.names import INDEX_FILE, CarriedFile, read_index
 from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.shown_objects import ShownObjects
 from codeloop.workspace.git.private.units import Unit, list_watched
@@ -32,6 +32,8 @@ class HiddenContent:
         self._objects: dict[str, ShownObjects] = {}
         self._states: PathStates | None = None
         self._notes: set[str] = set()
+        self.unmerged: tuple[Path, ...] = ()
+        """The hidden files that are in conflict, and there."""
 
     def refresh(self, real: OpenFolder, units: Iterable[Unit]) -> list[str]:
         """Add what the real folder has now. Returns notes on what can't be kept from commands, or
@@ -43,10 +45,13 @@ class HiddenContent:
         watched = (path for unit in units for path in list_watched(real, unit, is_private=False))
         states = PathStates(f"{real.path}/{path}" for path in watched)
         self._files = {
-            unit.path: HiddenFiles(self._real / unit.path, tuple(names.values()))
+            unit.path: HiddenFiles(self._real / unit.path, tuple(names.values()), tuple(names))
             for unit in units
             if (names := list_names(self._real, unit, self._hidden))
         }
+        self.unmerged = tuple(
+            path for unit in self._files for path in self._list_unmerged(unit) if path.is_file()
+        )
         notes: list[str] = []
         for unit in units:
             if unit.is_main:
@@ -69,6 +74,18 @@ class HiddenContent:
         if files is None:
             return INDEX_FILE
         return INDEX_FILE._replace(mark=files.mark, unmark=files.unmark)
+
+    def _list_unmerged(self, unit: str) -> Iterator[Path]:
+        """Yield the hidden files that are in conflict in the index of a git folder."""
+        files = self._files[unit]
+        try:
+            content = read_index((files.folder / "index").read_bytes())
+        except (OSError, ValueError, IndexError):
+            return
+        for path, name in zip(files.paths, files.names, strict=True):
+            for each in map(os.fsdecode, content.unmerged):
+                if each == name or each.startswith(f"{name}/"):
+                    yield path / each.removeprefix(name).lstrip("/")
 
     def _refresh_objects(self, unit: Unit) -> list[str]:
         trees = f"{unit.path}worktrees/"

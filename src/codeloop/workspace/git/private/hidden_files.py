@@ -23,11 +23,13 @@ _INDEX_BYTES = 1024 * 1024 * 1024
 class HiddenFiles(NamedTuple):
     """The hidden files and folders of one work tree that git has.
 
-    `folder`: the real git folder of the work tree; `names`: their paths below the work tree's top.
+    `folder`: the real git folder of the work tree; `names`: their paths below the work tree's top;
+    `paths`: the same, absolute.
     """
 
     folder: Path
     names: tuple[str, ...]
+    paths: tuple[Path, ...]
 
     def mark(self, data: bytes) -> bytes:
         """Return an index in which git takes the hidden files for unchanged, whatever it sees of

@@ -384,9 +384,13 @@ class PrivateGitFolder:
         private = OpenFolder(self.private)
         try:
             find_objects = self.content.find_objects if self.content is not None else None
-            return list_mounts(self.real, private, self._base.roots, self.granted, find_objects)
+            mounts = list_mounts(self.real, private, self._base.roots, self.granted, find_objects)
         finally:
             private.close()
+        # An empty file in place of one that is in conflict would count as its resolution;
+        # a device is nothing that git adds.
+        unmerged = self.content.unmerged if self.content is not None else ()
+        return [*mounts, *(Mount(os.devnull, str(path), is_writable=False) for path in unmerged)]
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")

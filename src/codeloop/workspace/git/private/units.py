@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.git import find_outside_link
 from codeloop.kit.git.settings import read_file_settings
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.workspace.git.planted.layout import list_subfolders, read_pointer, read_reference
@@ -89,11 +90,9 @@ def is_supported(real: Path) -> bool:
     config = read_start_or_empty(real / "config", _CONFIG_BYTES).lower()
     if b"reftable" in config:
         return False
-    if (real / "packed-refs").is_symlink() or not (real / "HEAD").is_file():
+    if not all((real / name).is_dir() for name in ("objects", "refs")):
         return False
-    return all(
-        (real / name).is_dir() and not (real / name).is_symlink() for name in ("objects", "refs")
-    )
+    return (real / "HEAD").is_file() and find_outside_link(real) is None
 
 
 def is_below(path: Path, folders: Sequence[Path]) -> bool:
@@ -144,7 +143,8 @@ def list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[s
     names += ["HEAD"] if is_private else []
     if unit.is_main:
         names += ["info", "worktrees", "modules", "logs/refs"]
-        names += ["packed-refs", "objects", "objects/pack", "info/exclude"] if is_private else []
+        own = ("packed-refs", "objects", "objects/info", "objects/pack", "info/exclude")
+        names += own if is_private else ()
         yield from list_ref_folders(top, unit.path)
     yield from (f"{unit.path}{name}" for name in names)
 

@@ -108,21 +108,24 @@ def wrap_command(
             command += _replace_cache(path, mounted_folders.private)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
+    points = (mount.point for mount in mounted_folders.git)
+    guarded = (*protected, *filter(os.path.lexists, hidden), *points)
+    # Before the git folders: a source is a path outside, so what is mounted below a point is lost.
+    for path in list_pinned_folders(writable, guarded):
+        command += _bind_guarded("--bind", path, policy, binds)
     command += [word for mount in mounted_folders.git for word in _bind_mount(mount)]
     for path, target in policy.links:
         command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
         command += ("--remount-ro", path)
-    points = (mount.point for mount in mounted_folders.git)
-    guarded = (*protected, *filter(os.path.lexists, hidden), *points)
-    for path in list_pinned_folders(writable, guarded):
-        command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
         command += _bind_guarded("--ro-bind", path, policy, binds)
     for path in sorted(path for path in binds if is_below(path, protected)):
         command += _bind_to_itself(binds[path], path)
     command += [
-        word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)
+        word
+        for path in filter(os.path.lexists, hidden)
+        for word in _hide(path, policy, binds, mounted_folders.git)
     ]
     return [*command, "--chdir", "/", "--", *program]
 
@@ -225,7 +228,9 @@ def _list_run_options() -> Iterable[str]:
             yield from _bind_to_itself("--ro-bind", path)
 
 
-def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[str]:
+def _hide(
+    path: str, policy: SandboxPolicy, binds: dict[str, str], mounts: Iterable[Mount]
+) -> Iterable[str]:
     """Yield the options that cover a path, except for the paths mounted below it."""
     # A replica lacks the hidden files of the project.
     if _find_in_replica(path, policy, binds) is not None:
@@ -235,6 +240,9 @@ def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[s
     yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
     for each in sorted(each for each in binds if is_below(each, (path,))):
         yield from _bind_to_itself(binds[each], each)
+    for mount in mounts:
+        if is_below(mount.point, (path,)):
+            yield from _bind_mount(mount)
     if Path(path).is_dir():
         yield from ("--remount-ro", path)
 
