@@ -13,10 +13,14 @@ from typing import get_args
 from msgspec import structs
 
 from codeloop.shell.check_options import (
+    CODE_OPTIONS,
+    CODE_RUN,
+    CODE_WITHOUT_EXIT,
     INFORMATION_OPTIONS,
     JVM_TASK,
     NO_TESTS,
     OTHER_TASK_PART,
+    QUOTED_TEXT,
     SCRIPT_NAME,
     TASK_NAME,
     TEST_FILE,
@@ -50,18 +54,6 @@ _KEYWORDS = frozenset(
         *("time", "{", "exec", "command", "eval"),
     )
 )
-# Matches code that checks: `python -c "import pytest; pytest.main()"`,
-# `Rscript -e 'devtools::test()'`.
-_CODE_RUN = (
-    r"\b(?P<runner>(?P<test>(?:pytest|unittest)\.main|Pkg\.test|(?:devtools|testthat|tinytest)::\w*test\w*)"
-    r"|(?P<all>devtools::check|rcmdcheck::\w+)|(?P<lint>lintr::lint\w*))\((?P<arguments>[^)]*)"
-)
-_CODE_OPTIONS = frozenset(("-c", "-e", "-E", "--eval"))
-# Code after which the program ends with 0, whatever it found.
-_CODE_WITHOUT_EXIT = frozenset(
-    ("pytest.main", "unittest.main", "devtools::test", "testthat::test_file")
-)
-_QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
 
 
 def is_check(line: str) -> bool:
@@ -183,8 +175,8 @@ def _hides_inside(word: str) -> bool:
     check and drops its exit code.
     """
     # `sys.exit(pytest.main())` and `raise SystemExit(pytest.main())` pass it on.
-    match = re.search(_CODE_RUN, word)
-    if match is not None and "xit(" not in word and match["runner"] in _CODE_WITHOUT_EXIT:
+    match = re.search(CODE_RUN, word)
+    if match is not None and "xit(" not in word and match["runner"] in CODE_WITHOUT_EXIT:
         return True
     return " " in word and hides_exit_code(word)
 
@@ -304,9 +296,9 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
         return None
     if not row.is_interpreter:
         return _read_script(words[0], is_run_by_name=True)
-    if not _CODE_OPTIONS.isdisjoint(words) and (match := re.search(_CODE_RUN, " ".join(words))):
+    if not CODE_OPTIONS.isdisjoint(words) and (match := re.search(CODE_RUN, " ".join(words))):
         kind: CheckKind = next(kind for kind in ("test", "all", "lint") if match[kind])
-        arguments = tuple(re.findall(_QUOTED_TEXT, match["arguments"]))
+        arguments = tuple(re.findall(QUOTED_TEXT, match["arguments"]))
         return make_check(match["runner"].removesuffix(".main"), kind, arguments)
     script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
     # `python manage.py test`: the script itself has a row.

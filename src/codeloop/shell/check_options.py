@@ -205,3 +205,16 @@ TEST_MODULE = r"test_\w+\.(?:py|rb|php|[mc]?[jt]s)"
 """What a runner of tests would take for a file of tests, rather than for one that runs them."""
 TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 """With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without."""
+CODE_RUN = (
+    r"\b(?P<runner>(?P<test>(?:pytest|unittest)\.main|Pkg\.test|(?:devtools|testthat|tinytest)::\w*test\w*)"
+    r"|(?P<all>devtools::check|rcmdcheck::\w+)|(?P<lint>lintr::lint\w*))\((?P<arguments>[^)]*)"
+)
+"""Matches code that checks: `python -c "import pytest; pytest.main()"`,
+`Rscript -e 'devtools::test()'`.
+"""
+CODE_OPTIONS = frozenset(("-c", "-e", "-E", "--eval"))
+CODE_WITHOUT_EXIT = frozenset(
+    ("pytest.main", "unittest.main", "devtools::test", "testthat::test_file")
+)
+"""Code after which the program ends with 0, whatever it found."""
+QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
