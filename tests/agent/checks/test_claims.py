@@ -14,7 +14,11 @@ from codeloop.agent.checks.claims import (
     list_claimed_exchanges,
     names_failure,
 )
-from codeloop.agent.checks.unfinished import list_false_claims
+from codeloop.agent.checks.unfinished import (
+    FAILED_CLAIM,
+    list_contradictions,
+    list_false_claims,
+)
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.shell.check_commands import find_checks
@@ -139,6 +143,9 @@ async def test_a_claim_that_no_command_bears_out_is_remarked(
         ("gh pr create --fill", 1, "I opened a pull request.", True),
         ("gh pr create --fill", 0, "I opened a pull request.", False),
         ("git log -3", 0, "I committed the fix.", False),
+        ("git checkout -- . && git clean -fdq", 0, "I committed the fix.", True),
+        ("mkdir x; python3 release.py", 0, "I committed the fix.", False),
+        ("pytest; python3 fix.py", 1, "I fixed the bug in a.py.", False),
         ("npm run lint:fix", 0, "I fixed the style in a.js.", False),
         ("npm test", 1, "I fixed the bug in a.js.", True),
         ("pip install nope", 1, "I installed the package nope.", True),
@@ -150,6 +157,22 @@ def test_what_a_command_may_have_done_is_judged_by_its_exit_code(
 ) -> None:
     parts = [bash(command, code, "x")]
     assert bool([*list_false_claims(parts, [], list_checks(parts), claim)]) == is_false
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_false"),
+    [
+        ("I looked at it. `make test` passes.", True),
+        ("All tests pass.", True),
+        ("The build is green.", False),
+        ("make test fails as before: total is 4.", False),
+    ],
+)
+def test_a_failure_from_before_is_not_said_to_pass(answer: str, *, is_false: bool) -> None:
+    failing = [bash("make test", 2, "FAIL: total: 4\nmake: *** [Makefile:2: test] Error 1")]
+    parts = [*failing, bash("git stash -q"), *failing, bash("git stash pop -q"), *failing]
+    assert list_checks(parts)[-1].known_before
+    assert (FAILED_CLAIM in list_contradictions(parts, [], "", answer)) == is_false
 
 
 async def test_a_commit_that_was_made_may_be_told(tmp_path: Path) -> None:

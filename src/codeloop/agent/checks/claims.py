@@ -266,6 +266,18 @@ def asks_user(text: str) -> bool:
     return bool(re.search(_PERSON, question) and (is_all or re.search(_OPEN_POINT, question)))
 
 
+def claims_that_passes(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:
+    """Return whether an answer claims that one check passes: it names its command or its kind."""
+    return any(
+        claims_success(sentence)
+        and (
+            run.command.strip() in sentence
+            or any(re.search(_WORDS_BY_KIND[kind], sentence) for kind in kinds)
+        )
+        for sentence in _split(text)
+    )
+
+
 def names_failure(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:
     """Return whether an answer tells about a check that failed, or did not end,
     and does not claim that it passes.

@@ -26,6 +26,7 @@ from codeloop.agent.checks.claims import (
     claims_change,
     claims_installation,
     claims_success,
+    claims_that_passes,
     list_claimed_exchanges,
     names_failure,
 )
@@ -34,6 +35,8 @@ from codeloop.schema.message import Todo
 from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
 from codeloop.shell.check_commands import find_checks
+from codeloop.shell.line_steps import split_line
+from codeloop.shell.program_table import find_row
 from codeloop.tool.tool import EDIT_TOOLS
 
 OPEN_TODO_PROBLEM = "a todo is open"
@@ -131,10 +134,26 @@ def list_contradictions(
     claims = [
         each.replace("your", "the", 1) for each in list_false_claims(parts, earlier, checks, answer)
     ]
-    has_failed = bool(checks) and describe_state(parts, root) == "failed"
-    if has_failed and claims_success(answer) and _describe_checks(checks, root, answer):
+    if checks and _denies_failure(parts, checks, root, answer):
         claims.append(FAILED_CLAIM)
     return tuple(claims)
+
+
+def _denies_failure(
+    parts: Sequence[Part], checks: Sequence[CheckRun], root: str, answer: str
+) -> bool:
+    """Return whether an answer says that a check passes that has failed last,
+    be it by the turn's changes or as before.
+    """
+    last = checks[-1]
+    if last.failed and last.known_before:
+        kinds = _list_kinds(last, root)
+        return claims_that_passes(answer, last, kinds) and not names_failure(answer, last, kinds)
+    return (
+        describe_state(parts, root) == "failed"
+        and claims_success(answer)
+        and bool(_describe_checks(checks, root, answer))
+    )
 
 
 def _was_said(problem: str, reminders: Sequence[str]) -> bool:
@@ -186,8 +205,10 @@ def list_false_claims(
 
 def _only_looks_or_checks(command: str) -> bool:
     """Return whether a command changes no file of the project."""
-    return analyse(command).is_read_only or (
-        bool(find_checks(command)) and re.search(_FIXING, command) is None
+    return re.search(_FIXING, command) is None and all(
+        analyse(step).is_read_only or bool(find_checks(step))
+        for words, _ in split_line(command)
+        if (step := " ".join(words))
     )
 
 
@@ -198,7 +219,15 @@ def _may_have_done(runs: Sequence[tuple[str, int | None]], words: Collection[str
     own = [code for command, code in runs if not {*words}.isdisjoint(command.split())]
     if own:
         return not all(own)
-    return not all(_only_looks_or_checks(command) for command, _ in runs)
+    # Other commands of git, and those that only change files, do neither.
+    return not all(
+        words[:1] == ["git"]
+        or find_row(words[0]).is_plain
+        or _only_looks_or_checks(" ".join(words))
+        for command, _ in runs
+        for words, _ in split_line(command)
+        if words
+    )
 
 
 def _may_have_changed(part: Part) -> bool:
