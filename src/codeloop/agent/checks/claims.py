@@ -110,6 +110,7 @@ _INSTALLED = (
 _EXCHANGES = {
     "commit": (
         r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just| then)? (?:committed|created a commit|made a commit)\b"
+        r"|\bI\b[^.]*(?:,| and)(?: then| also)? (?:committed|made a commit)\b"
         r"|^Committed (?:as|the|to|all)\b|\bich habe\b.*\b(?:committet|commitet|eingecheckt)\b"
         r"|\bhe (?:hecho (?:un )?commit|commiteado)\b|\bj['\u2019]ai (?:commit\u00e9|fait un commit)\b"
         r"|\bfiz (?:o|um) commit\b|\bho (?:fatto (?:il|un) commit|committato)\b|\bik heb\b.*\bgecommit\b"
@@ -119,6 +120,7 @@ _EXCHANGES = {
     ),
     "push": (
         r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just| then)? (?:(?:committed|rebased) and )?pushed\b"
+        r"|\bI\b[^.]*(?:,| and)(?: then| also)? pushed\b"
         r"|^Pushed (?:to|the|it)\b|\bich habe\b.*\bgepusht\b|\bhe (?:hecho push|subido los cambios)\b"
         r"|\bj['\u2019]ai pouss\u00e9\b|\bfiz (?:o )?push\b|\bho (?:fatto (?:il )?push|pushato)\b"
         r"|\bik heb\b.*\bgepusht\b"
@@ -129,6 +131,7 @@ _EXCHANGES = {
     "pr": (
         r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just| then)? (?:opened|created|submitted|filed|raised)"
         r" (?:a |the )?(?:draft )?(?:PR|MR|pull request|merge request)\b"
+        r"|\bI\b[^.]*(?:,| and)(?: then| also)? opened (?:a |the )?(?:PR|pull request)\b"
         r"|^(?:Opened|Created|Submitted) (?:a |the )?(?:draft )?(?:PR|MR|pull request|merge request)\b"
         r"|\bich habe\b.*\b(?:PR|Pull[ -]Request|Merge[ -]Request)\b.*\b(?:erstellt|ge\u00f6ffnet)\b"
         r"|\bhe (?:abierto|creado) (?:un |el )?(?:PR|pull request)\b|\bj['\u2019]ai (?:ouvert"
