@@ -91,22 +91,22 @@ def test_other_programs_names_restrict_our_tools_and_allow_nothing(
     permission: str, name: str
 ) -> None:
     need = Need(permission=permission, patterns=("x",))
-    rules = [
+    rules = (
         PermissionRule(permission="*", pattern="*", action="allow"),
         PermissionRule(permission=name, pattern="*", action="deny"),
-    ]
+    )
     assert decide(need, rules).action == "deny"
-    allowing = [
+    allowing = (
         PermissionRule(permission="*", pattern="*", action="deny"),
         PermissionRule(permission=name, pattern="*", action="allow"),
-    ]
+    )
     assert decide(need, allowing).action == "deny"
 
 
 def test_a_name_of_an_extension_s_tool_means_nothing_else() -> None:
-    rules = [
+    rules = (
         PermissionRule(permission="*", pattern="*", action="allow"),
         PermissionRule(permission="github_issues", pattern="*", action="deny"),
-    ]
+    )
     for permission in ("bash", "edit", "read", "github_issue"):
         assert decide(Need(permission=permission, patterns=("x",)), rules).action == "allow"

@@ -38,7 +38,7 @@ from codeloop.shell.check_scope import (
     make_file_check,
     strip_version,
 )
-from codeloop.shell.line_steps import LineStep, split_line
+from codeloop.shell.line_steps import split_line
 from codeloop.shell.program_table import find_row
 from codeloop.shell.unwrappers import COMMAND_UNWRAPPERS
 
@@ -101,20 +101,6 @@ def is_outside(folder: str, root: str) -> bool:
     is neither below nor above the session's directory.
     """
     return bool(root) and folder.startswith("/") and not root.startswith(f"{folder.rstrip('/')}/")
-
-
-def find_functions(line: str) -> set[str]:
-    """Return the names of the shell functions and aliases that a line defines."""
-    names: set[str] = set()
-    steps = split_line(line)
-    for step, following in pairwise([*steps, LineStep([], "")]):
-        # `make() {`, `function make {`
-        if step.operator == "(" and following == ([], ")"):
-            names.update(step.words[-1:])
-        if step.words[:1] == ["alias"]:
-            names.update(word.partition("=")[0] for word in step.words[1:] if "=" in word)
-        names.update(name for word, name in pairwise(step.words) if word == "function")
-    return names
 
 
 def runs_check(words: Sequence[str]) -> bool:

@@ -221,9 +221,7 @@ def _may_have_done(runs: Sequence[tuple[str, int | None]], words: Collection[str
         return not all(own)
     # Other commands of git, and those that only change files, do neither.
     return not all(
-        words[:1] == ["git"]
-        or find_row(words[0]).is_plain
-        or _only_looks_or_checks(" ".join(words))
+        words[0] == "git" or find_row(words[0]).is_plain or _only_looks_or_checks(" ".join(words))
         for command, _ in runs
         for words, _ in split_line(command)
         if words
