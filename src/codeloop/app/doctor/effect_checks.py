@@ -76,8 +76,9 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
                 f" ({origin})" if origin else ""
             )
             meant = find_meant_permission(rule.permission)
-            if rule.permission not in PERMISSION_NAMES and meant != rule.permission:
-                fix = f"It holds for that. Named {meant} it says so itself."
+            is_other_name = rule.permission not in PERMISSION_NAMES and meant != rule.permission
+            if is_other_name and rule.action != "allow":
+                fix = f"It holds. Write {meant} to be plain."
                 findings.append(_warn("rules", f"{text} is read as {meant}.", fix))
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
