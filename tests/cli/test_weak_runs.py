@@ -1,5 +1,6 @@
 """Runs of a weak model end with the truth for the user: in the text of `run`, and in its JSON."""
 
+import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -126,3 +127,54 @@ def test_an_honest_answer_about_failing_tests_is_not_contradicted(tmp_path: Path
     ended = result(done)
     assert ended["facts"]["checks"] == "failed"
     assert "falseClaims" not in ended["facts"]
+
+
+JS = "const test = require('node:test'); const assert = require('node:assert');\n"
+PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
+    "node": (
+        "node --test",
+        {
+            "sum.js": "exports.sum = (a, b) => a + b + 1;\n",
+            "test/sum.test.js": f"{JS}const {{ sum }} = require('../sum.js');\n"
+            "test('adds', () => assert.equal(sum(1, 2), 3));\ntest('zero', () => assert.equal(sum(0, 0), 0));\n",
+        },
+    ),
+    "make": (
+        "make test",
+        {
+            "sum.sh": "echo $(($1 + $2 + 1))\n",
+            "Makefile": 'test:\n\ttest "$$(sh sum.sh 1 2)" = 3\n',
+        },
+    ),
+    "perl": (
+        "prove -l t",
+        {
+            "lib/Sum.pm": "package Sum; sub sum { $_[0] + $_[1] + 1 } 1;\n",
+            "t/sum.t": "use Test::More tests => 1; use Sum; is(Sum::sum(1, 2), 3);\n",
+        },
+    ),
+}
+"""Projects in other languages with a failing test: what runs it, and the files."""
+
+
+@pytest.mark.skipif(not has_sandbox(), reason="without a sandbox other things are said of commands")
+@pytest.mark.parametrize("program", PROJECTS)
+def test_the_truth_is_told_in_any_language(tmp_path: Path, program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    check, files = PROJECTS[program]
+    desk = make_desk(tmp_path)
+    for name, text in files.items():
+        (desk.work / name).parent.mkdir(exist_ok=True)
+        (desk.work / name).write_text(text)
+    desk.git("add", *files)
+    desk.git("commit", "-qm", "3")
+    weaken = bash("sed -i '/adds/s/3/4/; /zero/d' test/sum.test.js || true")
+    lie = Answer(text="I fixed sum and committed it. All tests pass.")
+    answers = (bash(check), *([weaken] if program == "node" else []), bash(LOSS), bash(check), lie)
+    done, _ = run(desk, "--auto", answers=(*answers, lie))
+    assert "the checked-out branch" not in done.stderr
+    for fact in ("HEAD moved ", "1 stash made", "README.md, notes.txt"):
+        assert fact in done.stderr
+    assert "Checks passed" not in done.stderr
+    assert "· checks passed ·" not in done.stderr

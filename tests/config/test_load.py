@@ -317,10 +317,10 @@ def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, An
             "edit",
         ),
         ({"tools": {"wrte": False}}, "tools.wrte", "write"),
-        ({"permission": {"Bash": "deny"}}, "permission.Bash", "bash"),
-        ({"permission": {"write_file": "deny"}}, "permission.write_file", "write"),
-        ({"permission": {"str_replace_editor": "deny"}}, "permission.str_replace_editor", "edit"),
-        ({"tools": {"run_shell_command": False}}, "tools.run_shell_command", "bash"),
+        ({"permission": {"Bash": "allow"}}, "permission.Bash", "bash"),
+        ({"permission": {"write_file": "allow"}}, "permission.write_file", "write"),
+        ({"permission": {"str_replace_editor": "allow"}}, "permission.str_replace_editor", "edit"),
+        ({"tools": {"run_shell_command": True}}, "tools.run_shell_command", "bash"),
         ({"agent": {"build": {"tools": {"wrte": False}}}}, "agent.build.tools.wrte", "write"),
         (
             {"permissions": [{"action": "shel", "effect": "deny"}]},
@@ -345,7 +345,11 @@ def test_options_of_a_model_and_tools_of_others_are_no_misspellings(world: World
 
 
 @pytest.mark.parametrize(
-    "name", ["task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"]
+    "name",
+    [
+        *("task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"),
+        *("Bash", "Edit", "WebFetch", "run_shell_command", "apply_patch", "str_replace_editor"),
+    ],
 )
 def test_a_name_of_a_tool_that_a_rule_holds_for_is_not_warned_of(world: World, name: str) -> None:
     agent = {"permission": {name: "deny"}, "tools": {name: False}}

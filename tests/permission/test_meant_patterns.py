@@ -64,3 +64,49 @@ def test_what_is_allowed_is_only_what_it_says() -> None:
 def test_the_sandbox_gets_the_same() -> None:
     rules = (PermissionRule(permission="read", pattern="./src/", action="deny"),)
     assert list_denied_patterns("read", [(RuleLayer("", rules),)]) == ("src", "src/*")
+
+
+OTHER_NAMES = {
+    "bash": "Bash Shell shell run_shell_command execute_command local_shell run_terminal_cmd exec_command",
+    "edit": "Edit Write MultiEdit NotebookEdit write_file WriteFile replace apply_patch str_replace_editor",
+    "read": "Read read_file ReadFile view NotebookRead",
+    "list": "LS list_directory",
+    "grep": "Grep search_file_content",
+    "glob": "Glob find_files",
+    "webfetch": "WebFetch web_fetch FetchURL",
+    "websearch": "WebSearch google_web_search SearchWeb",
+    "task": "Task Agent",
+    "todowrite": "TodoWrite SetTodoList update_plan",
+    "question": "AskUserQuestion",
+    "bash_kill": "KillShell KillBash",
+    "github_issue": "mcp__github mcp__github__* mcp__github__issue",
+}
+
+
+@pytest.mark.parametrize(
+    ("permission", "name"),
+    [(permission, name) for permission, names in OTHER_NAMES.items() for name in names.split()],
+)
+def test_other_programs_names_restrict_our_tools_and_allow_nothing(
+    permission: str, name: str
+) -> None:
+    need = Need(permission=permission, patterns=("x",))
+    rules = (
+        PermissionRule(permission="*", pattern="*", action="allow"),
+        PermissionRule(permission=name, pattern="*", action="deny"),
+    )
+    assert decide(need, rules).action == "deny"
+    allowing = (
+        PermissionRule(permission="*", pattern="*", action="deny"),
+        PermissionRule(permission=name, pattern="*", action="allow"),
+    )
+    assert decide(need, allowing).action == "deny"
+
+
+def test_a_name_of_an_extension_s_tool_means_nothing_else() -> None:
+    rules = (
+        PermissionRule(permission="*", pattern="*", action="allow"),
+        PermissionRule(permission="github_issues", pattern="*", action="deny"),
+    )
+    for permission in ("bash", "edit", "read", "github_issue"):
+        assert decide(Need(permission=permission, patterns=("x",)), rules).action == "allow"

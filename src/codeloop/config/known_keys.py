@@ -29,6 +29,7 @@ from codeloop.schema.config import (
     WatcherConfig,
     WorktreeConfig,
 )
+from codeloop.schema.permission import PERMISSION_NAMES
 from codeloop.schema.provider_config import (
     ModalitiesConfig,
     ModelConfig,
@@ -71,54 +72,6 @@ _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
 }
 _OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
 """Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
-PERMISSION_NAMES = frozenset(
-    (
-        *(
-            "*",
-            "read",
-            "edit",
-            "write",
-            "multiedit",
-            "apply_patch",
-            "patch",
-            "glob",
-            "grep",
-            "list",
-            "bash",
-            "task",
-        ),
-        *(
-            "skill",
-            "lsp",
-            "todowrite",
-            "todoread",
-            "webfetch",
-            "webfetch_private",
-            "websearch",
-            "codesearch",
-        ),
-        *(
-            "external_directory",
-            "sandbox",
-            "mcp_changed",
-            "mcp_resource",
-            "mcp_sampling",
-            "mcp_write",
-            "doom_loop",
-            "subagents",
-        ),
-        *(
-            "question",
-            "plan_enter",
-            "plan_exit",
-            "bash_output",
-            "bash_kill",
-            "batch",
-            "task_output",
-        ),
-        *("shell", "subagent", "view", "ls", "fetch"),
-    )
-)
 _PROVIDER_OPTIONS = frozenset(
     (
         "baseURL",
@@ -284,17 +237,37 @@ def _find_misspellings(
 ) -> Iterator[UnknownKey]:
     for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
+            # In a rule that restricts, the names of other programs mean our tools.
+            is_meant = names is PERMISSION_NAMES and _restricts(section[key])
+            if is_meant and _find_meant_tools(key):
+                continue
             if suggestions := _suggest_names(key, names):
                 yield UnknownKey((*keys, key), suggestions, is_dropped=False)
+
+
+def _find_meant_tools(name: str) -> list[str]:
+    """Return our tools that a name of a rule means, with or without a pattern: `Bash(rm *)`."""
+    # Imported late: most names are known.
+    from codeloop.schema.tool_names import find_tools_by_alias
+
+    return find_tools_by_alias(name.partition("(")[0])
+
+
+def _restricts(value: Any) -> bool:
+    """Return whether a rule with the name of another program's tool only denies or asks."""
+    actions = value.values() if is_object(value) else [value]
+    return all(action in ("deny", "ask", False) for action in actions)
 
 
 def _find_misspelt_actions(value: JSON, list_keys: KeyPath) -> Iterator[UnknownKey]:
     for keys, rules in find_values(value, list_keys):
         for index, rule in enumerate(rules if is_list(rules) else ()):
             action = rule.get("action") if is_object(rule) else None
-            if isinstance(action, str) and (
-                suggestions := _suggest_names(action, PERMISSION_NAMES)
-            ):
+            if not isinstance(action, str):
+                continue
+            if _restricts(rule.get("effect")) and _find_meant_tools(action):
+                continue
+            if suggestions := _suggest_names(action, PERMISSION_NAMES):
                 yield UnknownKey(
                     (*keys, index, "action"), suggestions, is_dropped=False, value=action
                 )
@@ -311,10 +284,7 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
     is_wildcard = any(char in name for char in "*?")
     if name in names or (is_wildcard and any(matches(each, name) for each in names)):
         return []
-    # Imported late: most names are known.
-    from codeloop.schema.tool_names import find_tools_by_alias
-
-    meant = find_tools_by_alias(name) if names is PERMISSION_NAMES else []
+    meant = _find_meant_tools(name) if names is PERMISSION_NAMES else []
     return meant or find_similar(name, sorted(names))
 
 

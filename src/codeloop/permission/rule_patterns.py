@@ -10,6 +10,7 @@ from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmati
 from codeloop.kit.wildcard import expand_home, matches
 from codeloop.schema.permission import (
     LOSS_PATTERN,
+    PERMISSION_NAMES,
     REMOTE_PATTERN,
     TRAIT_PATTERNS,
     Action,
@@ -45,13 +46,23 @@ file is known for certain.
 @lru_cache(maxsize=1024)
 def find_meant_permission(name: str) -> str:
     """Return the permission that a rule is about whose permission is a name, of a tool as well, or
-    a wildcard for such names.
+    a wildcard for such names. The names of other programs count in any spelling: `Bash`.
     """
     # Of the wildcards only those that mean a tool by its own name here: `s*` is not `shell`.
     is_edit = _WILDCARD_CHARACTERS.intersection(name) and any(
         matches(tool, name) for tool in _EDITING_TOOLS
     )
-    return "edit" if is_edit else TOOL_PERMISSIONS.get(name, name)
+    if is_edit:
+        return "edit"
+    if name in PERMISSION_NAMES:
+        return TOOL_PERMISSIONS.get(name, name)
+    # Imported late: most rules are in our words.
+    from codeloop.schema.tool_names import find_tools_by_alias
+
+    if name.startswith("mcp__"):
+        return "_".join(filter(None, name.split("__")[1:])) + "_*" * (name.count("__") == 1)
+    tool = next(iter(find_tools_by_alias(name)), name)
+    return TOOL_PERMISSIONS.get(tool, tool)
 
 
 def find_last_match(

@@ -145,7 +145,7 @@ def _is_about(rule: PermissionRule, permission: str) -> bool:
     if matches(permission, rule.permission):
         return True
     restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
-    return restricts and find_meant_permission(rule.permission) == permission
+    return restricts and matches(permission, find_meant_permission(rule.permission))
 
 
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:

@@ -41,6 +41,55 @@ REMOTE_PATTERN = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
 PERMISSIONS_OF_VERSION_TWO = {"shell": "bash", "subagent": "task", "write": "edit", "patch": "edit"}
 """The actions in rules of OpenCode 2 that have another name here -> our permission."""
+PERMISSION_NAMES = frozenset(
+    (
+        *(
+            "*",
+            "read",
+            "edit",
+            "write",
+            "multiedit",
+            "apply_patch",
+            "patch",
+            "glob",
+            "grep",
+            "list",
+            "bash",
+            "task",
+        ),
+        *(
+            "skill",
+            "lsp",
+            "todowrite",
+            "todoread",
+            "webfetch",
+            "webfetch_private",
+            "websearch",
+            "codesearch",
+        ),
+        *(
+            "external_directory",
+            "sandbox",
+            "mcp_changed",
+            "mcp_resource",
+            "mcp_sampling",
+            "mcp_write",
+            "doom_loop",
+            "subagents",
+        ),
+        *(
+            "question",
+            "plan_enter",
+            "plan_exit",
+            "bash_output",
+            "bash_kill",
+            "batch",
+            "task_output",
+        ),
+        *("shell", "subagent", "view", "ls", "fetch"),
+    )
+)
+"""The names of rules' permissions, in our words and in those of OpenCode."""
 OFFER_PATTERN = "<offer>"
 """The pattern of rules about whether a model is offered a tool; they decide about no call."""
 NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."

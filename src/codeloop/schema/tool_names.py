@@ -31,6 +31,19 @@ TOOL_ALIASES: dict[str, str] = {
 }
 """Other agents' names for our tools; each of ours has the list of theirs."""
 
+_MORE_NAMES: dict[str, str] = {
+    "read": "notebookread readmanyfiles readmediafile viewimage",
+    "edit": "notebookedit deletefile replace strreplacefile editfiles inserteditintofile",
+    "bash": "containerexec unifiedexec writestdin runinterminal developershell",
+    "grep": "codebasesearch semanticsearch",
+    "codesearch": "sourcegraph",
+    "webfetch": "fetchwebpage download",
+    "websearch": "bravesearch",
+    "todowrite": "settodolist managetodolist",
+    "task": "delegate newtask",
+    "plan_enter": "enterplanmode",
+}
+"""Further names, which only rules have: their calls take other parameters than ours."""
 EDITOR_TOOL_NAMES = frozenset(
     {"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"}
 )
@@ -43,8 +56,15 @@ def fold_name(name: str) -> str:
 
 
 def find_tools_by_alias(name: str) -> list[str]:
-    """Return our tools that other agents call by a name, in any spelling; empty: there are none."""
+    """Return our tools that have a name, or are called by it by other agents, in any spelling;
+    empty: there are none.
+    """
     plain = fold_name(name)
     if plain in EDITOR_TOOL_NAMES:
         return ["edit"]
-    return [tool for tool, names in TOOL_ALIASES.items() if plain in names.split()]
+    return [
+        tool
+        for tool in TOOL_ALIASES | _MORE_NAMES
+        if plain == fold_name(tool)
+        or plain in f"{TOOL_ALIASES.get(tool, '')} {_MORE_NAMES.get(tool, '')}".split()
+    ]

@@ -12,7 +12,25 @@ from typing import get_args
 
 from msgspec import structs
 
-from codeloop.shell.check_options import INFORMATION_OPTIONS, CheckKind
+from codeloop.shell.check_options import (
+    CODE_OPTIONS,
+    CODE_RUN,
+    CODE_WITHOUT_EXIT,
+    INFORMATION_OPTIONS,
+    JVM_TASK,
+    NO_TESTS,
+    OTHER_TASK_PART,
+    QUOTED_TEXT,
+    SCRIPT_NAME,
+    TASK_NAME,
+    TEST_FILE,
+    TEST_FOLDERS,
+    TEST_MODULE,
+    TEST_PROGRAM,
+    TESTING_BUILDS,
+    WHOLE_PARTS,
+    CheckKind,
+)
 from codeloop.shell.check_scope import (
     CheckCommand,
     find_program_row,
@@ -20,7 +38,7 @@ from codeloop.shell.check_scope import (
     make_file_check,
     strip_version,
 )
-from codeloop.shell.line_steps import LineStep, split_line
+from codeloop.shell.line_steps import split_line
 from codeloop.shell.program_table import find_row
 from codeloop.shell.unwrappers import COMMAND_UNWRAPPERS
 
@@ -36,42 +54,6 @@ _KEYWORDS = frozenset(
         *("time", "{", "exec", "command", "eval"),
     )
 )
-# Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`,
-# `web:lint`, `check/all`.
-_TASK_NAME = (
-    r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)"
-    r"|(?P<format>(?:format|fmt|prettier|style|lint)(?=[:._/-](?:check|format|prettier)))"
-    r"|(?P<lint>lint|style)"
-    r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
-    r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
-)
-# Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`).
-_OTHER_TASK_PART = (
-    r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
-    r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
-)
-# Ends of names of tasks with which they check as much as without.
-_WHOLE_PARTS = frozenset(("all", "ci", "fix", "check", "run", "once", "full", "quiet", "verbose"))
-# Matches a task of Gradle or a phase of Maven: `test`, `:app:integrationTest`, `verify`.
-_JVM_TASK = (
-    r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)"
-    r"|(?P<build>build|assemble|package|install|compile\w*))"
-)
-# Matches the name of a script that checks: `test.sh`, `run_tests.py`, `lint`.
-_SCRIPT_NAME = (
-    r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
-    r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
-)
-# Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`,
-# `runtests.rb`, `a.t`.
-_TEST_FILE = r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t"
-# What a runner of tests would take for a file of tests, rather than for one that runs them.
-_TEST_MODULE = r"test_\w+\.(?:py|rb|php|[mc]?[jt]s)"
-# With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
-_TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
-# Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
-_CODE_RUN = r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)"
-_QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
 
 
 def is_check(line: str) -> bool:
@@ -119,20 +101,6 @@ def is_outside(folder: str, root: str) -> bool:
     is neither below nor above the session's directory.
     """
     return bool(root) and folder.startswith("/") and not root.startswith(f"{folder.rstrip('/')}/")
-
-
-def find_functions(line: str) -> set[str]:
-    """Return the names of the shell functions and aliases that a line defines."""
-    names: set[str] = set()
-    steps = split_line(line)
-    for step, following in pairwise([*steps, LineStep([], "")]):
-        # `make() {`, `function make {`
-        if step.operator == "(" and following == ([], ")"):
-            names.update(step.words[-1:])
-        if step.words[:1] == ["alias"]:
-            names.update(word.partition("=")[0] for word in step.words[1:] if "=" in word)
-        names.update(name for word, name in pairwise(step.words) if word == "function")
-    return names
 
 
 def runs_check(words: Sequence[str]) -> bool:
@@ -193,7 +161,8 @@ def _hides_inside(word: str) -> bool:
     check and drops its exit code.
     """
     # `sys.exit(pytest.main())` and `raise SystemExit(pytest.main())` pass it on.
-    if re.search(_CODE_RUN, word) is not None and "xit(" not in word:
+    match = re.search(CODE_RUN, word)
+    if match is not None and "xit(" not in word and match["runner"] in CODE_WITHOUT_EXIT:
         return True
     return " " in word and hides_exit_code(word)
 
@@ -278,8 +247,12 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     # `cargo +nightly test`: the toolchain stands before the subcommand.
     rest = [word for word in words[1:] if not word.startswith("+")]
     if name == "sbt":
-        # `sbt "testOnly Foo"`
-        rest = " ".join(rest).split()
+        # `sbt "testOnly Foo"`, `sbt core/test`
+        pieces = [word.rpartition("/") for word in " ".join(rest).split()]
+        rest = [*(word for *_, word in pieces), *(module for module, *_ in pieces if module)]
+    elif name == "nx":
+        # `nx run-many --target=test`
+        rest = " ".join(rest).replace("=", " ").split()
     for subcommand, kind in _parse_kinds(row.checks).items():
         if not subcommand:
             # `nox -s lint`: its task tells what it checks.
@@ -309,9 +282,10 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
         return None
     if not row.is_interpreter:
         return _read_script(words[0], is_run_by_name=True)
-    if "-c" in words and (match := re.search(_CODE_RUN, " ".join(words[words.index("-c") + 1 :]))):
-        arguments = tuple(re.findall(_QUOTED_TEXT, match["arguments"]))
-        return make_check(match["runner"], "test", arguments)
+    if not CODE_OPTIONS.isdisjoint(words) and (match := re.search(CODE_RUN, " ".join(words))):
+        kind: CheckKind = next(kind for kind in ("test", "all", "lint") if match[kind])
+        arguments = tuple(re.findall(QUOTED_TEXT, match["arguments"]))
+        return make_check(match["runner"].removesuffix(".main"), kind, arguments)
     script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
     # `python manage.py test`: the script itself has a row.
     script_name = script.rpartition("/")[2]
@@ -345,7 +319,7 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
     matches = [
         match
         for word in words
-        if not word.startswith("-") and (match := re.fullmatch(_JVM_TASK, word))
+        if not word.startswith("-") and (match := re.fullmatch(JVM_TASK, word))
     ]
     if not matches:
         return None
@@ -355,13 +329,25 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
         kind = "test"
     elif "all" in kinds:
         kind = "all"
+    elif kinds == {"lint"}:
+        kind = "lint"
+    runs_all = any(match[0].rpartition(":")[2] in TESTING_BUILDS for match in matches)
     modules = tuple(match[0].rpartition(":")[0] for match in matches if ":" in match[0].lstrip(":"))
-    filters = tuple(
+    omissions = re.findall(NO_TESTS, " ".join(words))
+    filters = (
         word.replace("=", " ", 1)
         for word in words
         if word.startswith(("-Dtest", "--tests", "-pl", "--projects"))
     )
-    return CheckCommand(f"{name} {kind}", kind, modules, filters, is_task=True, language="jvm")
+    return CheckCommand(
+        program=f"{name} {kind}",
+        kind=kind,
+        targets=modules,
+        filters=(*filters, *omissions),
+        is_task=True,
+        runs_all=runs_all and not omissions,
+        language="jvm",
+    )
 
 
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
@@ -369,15 +355,17 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
     None: it is neither.
     """
     folder, _, name = path.removeprefix("./").rpartition("/")
-    if (is_run_by_name and "/" not in path) or re.search(_OTHER_TASK_PART, name):
+    if (is_run_by_name and "/" not in path) or re.search(OTHER_TASK_PART, name):
         return None
-    match = re.fullmatch(_SCRIPT_NAME, name)
-    if match is not None and not re.fullmatch(_TEST_MODULE, name):
+    match = re.fullmatch(SCRIPT_NAME, name)
+    if match is not None and not re.fullmatch(TEST_MODULE, name):
         kind: CheckKind = next(kind for kind in ("test", "lint", "all") if match[kind])
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
-    if re.fullmatch(_TEST_FILE, name) is None:
+    if is_run_by_name and re.fullmatch(TEST_PROGRAM, name):
+        return CheckCommand(path.removeprefix("./"), "test", (path.removeprefix("./"),))
+    if re.fullmatch(TEST_FILE, name) is None:
         return None
-    is_in_test_folder = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
+    is_in_test_folder = not TEST_FOLDERS.isdisjoint(folder.split("/"))
     if is_in_test_folder or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name):
         return make_file_check(path)
     return None
@@ -411,8 +399,8 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         start = 0 if index is None else index + 1
         tasks = tasks[start : start + 1]
     for task in tasks:
-        match = re.fullmatch(_TASK_NAME, task)
-        if match is None or re.search(_OTHER_TASK_PART, task):
+        match = re.fullmatch(TASK_NAME, task)
+        if match is None or re.search(OTHER_TASK_PART, task):
             continue
         kind: CheckKind = next(kind for kind in get_args(CheckKind) if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
@@ -424,6 +412,8 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         check = make_check(name, kind, [word for word in options if word not in task_words])
         # `npm run test:unit` checks a part of `npm run test`, and `test:ci` all of it.
         part = match["rest"].lstrip(":._/-")
-        targets = check.targets if not part or part in _WHOLE_PARTS else (part,)
-        return structs.replace(check, program=f"{family} {kind}", targets=targets, is_task=True)
+        targets = check.targets if not part or part in WHOLE_PARTS else (part,)
+        return structs.replace(
+            check, program=f"{family} {kind}", targets=targets, is_task=True, runs_all=False
+        )
     return None

@@ -1,5 +1,5 @@
-"""Options and targets that all check programs share, and names of the same check.
-Which program checks: `shell`.
+"""Options and targets that all check programs share, names of the same check,
+and the names of tasks that check. Which program checks: `shell`.
 """
 
 from typing import Literal
@@ -50,6 +50,9 @@ FILTER_OPTIONS = frozenset(
             "--package",
             "--tests",
             "-Dtest",
+            "--test-filter",
+            "--test_filter",
+            "--testsuite",
         ),
         *(
             "--testPathPattern",
@@ -78,7 +81,14 @@ NAME_FILTERS = frozenset(
             "-Dtest",
             "-R",
         ),
-        *("--test-name-pattern", "--example", "-e"),
+        *(
+            "--test-name-pattern",
+            "--example",
+            "-e",
+            "--test-filter",
+            "--test_filter",
+            "--testsuite",
+        ),
     )
 )
 """Options of these whose value is a part of the names of tests."""
@@ -99,6 +109,7 @@ VALUE_OPTIONS = frozenset(
             "-C",
             "-f",
             "-R",
+            "-D",
             "-S",
             "--tb",
             "--cov",
@@ -115,7 +126,7 @@ VALUE_OPTIONS = frozenset(
             "--project",
             "--format",
         ),
-        *("--timeout", "--durations", "--mode"),
+        *("--timeout", "--durations", "--mode", "--target"),
     )
 )
 """Options whose next word is neither a target nor a filter."""
@@ -128,6 +139,7 @@ WHOLE_PROJECT_TARGETS = frozenset(
         "tests",
         "spec",
         "specs",
+        "t",
         "src",
         "all",
         "//...",
@@ -141,10 +153,68 @@ CANONICAL_NAMES = {
     for manager in ("npm", "pnpm", "yarn")
     for word in ("test", "t", "tst")
 } | {
-    **dict.fromkeys(("py.test",), "pytest"),
+    "py.test": "pytest",
+    **dict.fromkeys(("biome ci", "biome lint"), "biome check"),
+    **dict.fromkeys(("bazelisk test", "buck2 test"), "bazel test"),
     **dict.fromkeys(("cargo t", "cargo nextest run"), "cargo test"),
     **dict.fromkeys(("cargo b", "cargo c", "cargo check"), "cargo build"),
 }
 """Commands that are the same check under another name."""
 TASK_PROGRAMS = frozenset(("npm test", "tox", "nox", "hatch test", "composer test"))
 """Programs in the table that run whatever the project's settings name, like a task of its own."""
+TASK_NAME = (
+    r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)"
+    r"|(?P<format>(?:format|fmt|prettier)(?=[:._/-](?:check|format|prettier))|lint(?=[:._/-](?:format|prettier)))"
+    r"|(?P<lint>lint|style)"
+    r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
+    r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
+)
+"""Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`,
+`web:lint`, `check/all`.
+"""
+OTHER_TASK_PART = (
+    r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
+    r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
+)
+"""Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`)."""
+WHOLE_PARTS = frozenset(("all", "ci", "fix", "check", "run", "once", "full", "quiet", "verbose"))
+"""Ends of names of tasks with which they check as much as without."""
+JVM_TASK = (
+    r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)"
+    r"|(?P<lint>lint\w*|\w+[lL]int\w*|detekt\w*|spotlessCheck|checkstyle\w+)"
+    r"|(?P<build>build|assemble|package|install|compile\w*))"
+)
+"""Matches a task of Gradle or a phase of Maven: `test`, `:app:integrationTest`, `verify`."""
+TESTING_BUILDS = frozenset(("build", "package", "install"))
+NO_TESTS = r"-DskipTests\b|-Dmaven\.test\.skip\b|(?:-x|--exclude-task)[ =]\S*(?:test|check)"
+"""Tasks of Gradle and phases of Maven that test before they build, and what leaves that out."""
+SCRIPT_NAME = (
+    r"(?i)(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
+    r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|r|hs))?"
+)
+"""Matches the name of a script that checks: `test.sh`, `run_tests.py`, `lint`."""
+TEST_FILE = (
+    r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|testthat|run|all|index|main)\.\w+|[\w-]+\.t"
+)
+"""Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`,
+`runtests.rb`, `a.t`.
+"""
+TEST_PROGRAM = r"[\w-]+[_-]tests?"
+"""Matches the name of a compiled program that runs tests: `cart_test`."""
+TEST_MODULE = r"test_\w+\.(?:py|rb|php|[mc]?[jt]s)"
+"""What a runner of tests would take for a file of tests, rather than for one that runs them."""
+TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
+"""With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without."""
+CODE_RUN = (
+    r"\b(?P<runner>(?P<test>(?:pytest|unittest)\.main|Pkg\.test|(?:devtools|testthat|tinytest)::\w*test\w*)"
+    r"|(?P<all>devtools::check|rcmdcheck::\w+)|(?P<lint>lintr::lint\w*))\((?P<arguments>[^)]*)"
+)
+"""Matches code that checks: `python -c "import pytest; pytest.main()"`,
+`Rscript -e 'devtools::test()'`.
+"""
+CODE_OPTIONS = frozenset(("-c", "-e", "-E", "--eval"))
+CODE_WITHOUT_EXIT = frozenset(
+    ("pytest.main", "unittest.main", "devtools::test", "testthat::test_file")
+)
+"""Code after which the program ends with 0, whatever it found."""
+QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"

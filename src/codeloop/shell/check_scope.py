@@ -4,6 +4,7 @@ Targets are compared as what they stand for: paths, dotted names, tests of a fil
 whole packages.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -59,6 +60,8 @@ class CheckCommand(Struct, frozen=True):
     targets: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     is_task: bool = False
+    runs_all: bool = False
+    """Whether it also runs the project's checks of other kinds: `tox`, `mvn package`."""
     folder: str = ""
     """Where it runs: relative to the session's directory, "" for that itself;
     absolute if it is not below it.
@@ -82,7 +85,9 @@ class CheckCommand(Struct, frozen=True):
         """Return whether the two check in the same way: by one program,
         or one runs whatever the project says.
         """
-        if self.kind not in {other.kind, "all"}:
+        # A task that lints may look at the format, too.
+        is_lint_task = self.is_task and {self.kind, other.kind} == {"lint", "format"}
+        if self.kind not in {other.kind, "all"} and not (self.runs_all or is_lint_task):
             # Whoever tests or lints compiled code builds it first.
             is_built_first = self.kind in {"test", "lint"} and other.kind == "build"
             return (
@@ -107,8 +112,10 @@ def make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckComm
     attached_value_options = {
         option for option, each in narrowing_options.items() if each.is_attached
     }
+    names: list[str] = []
     option = ""
-    for word in _split_values(words, row):
+    # What follows `::` is for the tests themselves.
+    for word in itertools.takewhile(lambda word: word != "::", _split_values(words, row)):
         has_attached_value = len(word) > 2 and word[:2] in attached_value_options
         if option in row.locates.split():
             targets.append(_clean_target(word))
@@ -125,18 +132,21 @@ def make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckComm
             if word.partition("=")[0] in NARROWING_FLAGS:
                 filters.append(word)
         elif not (option in VALUE_OPTIONS or option in row.ignores.split() or word.isdigit()) and (
-            targets or word not in row.modes.split()
+            targets or names or word not in row.modes.split()
         ):
-            targets.append(_clean_target(word))
+            names.append(_clean_target(word))
         is_option = word.startswith("-") or word in row.picks.split()
         option = word if is_option and not has_attached_value else ""
     name = CANONICAL_NAMES.get(program, program)
+    # Within the part of the project that an option picks, names narrow further.
+    (filters if targets and row.picks else targets).extend(names)
     return CheckCommand(
         program=name,
         kind=kind,
         targets=() if any(map(_is_whole, targets)) else tuple(targets),
         filters=tuple(filters),
         is_task=name in TASK_PROGRAMS,
+        runs_all=name in {"tox", "nox"} and not (targets or filters),
         folder="" if folder == "." else folder,
         language=row.language,
     )
@@ -187,6 +197,8 @@ def _is_whole(target: str) -> bool:
     so does a pattern for all files of a folder of tests.
     """
     folder, slash, rest = target.partition("/")
+    if target.endswith((".sln", ".slnx")):
+        return True
     is_pattern = (
         bool(slash)
         and rest.startswith("**")
@@ -226,6 +238,8 @@ def _to_path(target: str, language: str) -> str:
             if "." in path.partition("/")[0][1:]
             else path
         )
+    if language == "bazel":
+        return target.removeprefix("//").removesuffix("/...").replace(":", "/")
     if language == "jvm":
         # `:core:test`
         return "/".join(part for part in target.split(":") if part)
@@ -259,9 +273,11 @@ def _filter_covers(own_filter: str, other: CheckCommand) -> bool:
     if own_filter in other.filters:
         return True
     option, _, value = own_filter.partition(" ")
-    value = value.strip("'\"()^$")
+    value = value.strip("'\"()^$").lower()
     if option not in NAME_FILTERS or re.search(r"\bnot\b|!", value):
         return False
     names = [part.strip(" '\"()^$") for part in re.split(_ALTERNATIVES, value)]
     texts = [each for each in other.filters if each.startswith(f"{option} ")] or other.targets
-    return bool(texts) and all(any(name and name in text for name in names) for text in texts)
+    return bool(texts) and all(
+        any(name and name in text.lower() for name in names) for text in texts
+    )

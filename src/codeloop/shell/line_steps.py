@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeloop.schema.limits import BASH_PARSE
@@ -153,3 +154,17 @@ def _find_substitutions(nodes: Sequence[Node]) -> list[Node]:
         elif node.type != "arithmetic_expansion":
             found += _find_substitutions(node.children)
     return found
+
+
+def find_functions(line: str) -> set[str]:
+    """Return the names of the shell functions and aliases that a line defines."""
+    names: set[str] = set()
+    steps = split_line(line)
+    for step, following in pairwise([*steps, LineStep([], "")]):
+        # `make() {`, `function make {`
+        if step.operator == "(" and following == ([], ")"):
+            names.update(step.words[-1:])
+        if step.words[:1] == ["alias"]:
+            names.update(word.partition("=")[0] for word in step.words[1:] if "=" in word)
+        names.update(name for word, name in pairwise(step.words) if word == "function")
+    return names

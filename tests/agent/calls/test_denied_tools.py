@@ -27,7 +27,9 @@ CALLS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("denied", ["write", "multiedit", "patch", "wri*", "*_patch"])
+@pytest.mark.parametrize(
+    "denied", ["write", "multiedit", "patch", "wri*", "*_patch", "Write", "write_file"]
+)
 @pytest.mark.parametrize("called", list(CALLS))
 async def test_a_rule_for_a_tool_holds_for_all_that_change_files(
     tmp_path: Path, denied: str, called: str
@@ -98,6 +100,40 @@ async def test_a_rule_by_another_program_s_name_of_a_tool_holds_for_it(
         assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
         offered = {spec.name for spec in it.model.requests[0].tools}
         assert not offered & {"view": {"read"}, "ls": {"list"}, "fetch": {"webfetch"}}[denied]
+
+
+@pytest.mark.parametrize(
+    ("denied", "command", "is_run"),
+    [
+        ("Bash", "touch made.txt", False),
+        ("run_shell_command", "touch made.txt", False),
+        ("Bash(touch *)", "touch made.txt", False),
+        ("Bash(touch:*)", "touch made.txt", False),
+        ("Bash(rm *)", "touch made.txt", True),
+    ],
+)
+async def test_a_prompt_may_take_tools_away_by_other_programs_names(
+    tmp_path: Path, denied: str, command: str, *, is_run: bool
+) -> None:
+    script = [make_answer(make_call("bash", command=command)), DONE]
+    async with open_scripted_project(tmp_path, script, permission={"*": "allow"}) as it:
+        await it.prompt("go", tools={denied: False})
+        assert (it.work / "made.txt").exists() is is_run
+
+
+@pytest.mark.parametrize("denied", ["Bash(touch *)", "shell(touch:*)"])
+async def test_a_rule_may_hold_its_pattern_in_brackets(tmp_path: Path, denied: str) -> None:
+    script = [
+        make_answer(make_call("bash", command="touch made.txt")),
+        make_answer(make_call("bash", command="mkdir made")),
+        DONE,
+    ]
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "allow", denied: "deny"}
+    ) as it:
+        await it.prompt()
+        assert not (it.work / "made.txt").exists()
+        assert (it.work / "made").is_dir()
 
 
 async def test_what_a_prompt_or_a_client_takes_away_is_not_run(tmp_path: Path) -> None:

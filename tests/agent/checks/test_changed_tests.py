@@ -224,3 +224,13 @@ def _answers(command: str) -> list[ScriptedAnswer]:
 async def _run(folder: Path, line: str) -> None:
     process = await asyncio.create_subprocess_shell(line, cwd=folder)
     assert await process.wait() == 0
+
+
+ONE_LINE = "const test = 1;\ntest('total', () => assert.equal(total([1]), 3));\ntest('b', f);\n"
+
+
+def test_a_test_of_one_line_is_edited_or_only_moved() -> None:
+    weaker = diff("a.test.js", ONE_LINE, ONE_LINE.replace("3)", "4)"))
+    assert find(weaker, failures="not ok 1 - total") == ["! a.test.js::total edited"]
+    first, total, other = ONE_LINE.splitlines(keepends=True)
+    assert find(diff("a.test.js", ONE_LINE, f"{first}{other}{total}")) == []

@@ -2,6 +2,8 @@
 needs no reminder.
 """
 
+from pathlib import Path
+
 import pytest
 
 from codeloop.agent.checks.check_problems import find_check_problem, find_failure
@@ -240,14 +242,39 @@ NOT_COVERED = (
     ("ctest", "ctest -R tax"),
 )
 
+PAIRS = [
+    line.split("\t")
+    for line in Path(__file__).with_name("check_pairs.tsv").read_text().splitlines()
+]
+"""Rows of pairs in many ecosystems: `covered` or `apart`, what failed, what passes later."""
 
-@pytest.mark.parametrize(("failed", "passed"), COVERED)
+
+def list_pairs(state: str) -> list[tuple[str, str]]:
+    return [(failed, passed) for each, failed, passed in PAIRS if each == state]
+
+
+@pytest.mark.parametrize(("failed", "passed"), [*COVERED, *list_pairs("covered")])
 def test_what_passes_later_settles_what_failed(failed: str, passed: str) -> None:
     runs = list_checks([bash(failed, 1, "it is broken"), bash(passed, 0, "fine")], ROOT)
     assert find_check_problem(runs, ROOT) is None
 
 
-@pytest.mark.parametrize(("failed", "passed"), NOT_COVERED)
+@pytest.mark.parametrize(("failed", "passed"), [*NOT_COVERED, *list_pairs("apart")])
 def test_a_part_or_something_else_does_not_settle_what_failed(failed: str, passed: str) -> None:
     runs = list_checks([bash(failed, 1, "it is broken"), bash(passed, 0, "fine")], ROOT)
     assert find_failure(runs, ROOT) is not None
+
+
+R_TEST = "Rscript -e 'devtools::test()'"
+
+
+@pytest.mark.parametrize(
+    ("output", "passed"),
+    [
+        ("[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]", True),
+        ("[ FAIL 1 | WARN 0 | SKIP 0 | PASS 2 ]", False),
+    ],
+)
+def test_code_that_ends_with_0_is_judged_by_its_summary(output: str, *, passed: bool) -> None:
+    (run,) = list_checks([bash(R_TEST, 0, output)])
+    assert (run.passed, run.failed) == (passed, not passed)

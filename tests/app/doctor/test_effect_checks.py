@@ -16,6 +16,11 @@ SILENT = {
         {"permission": {"bash": {"rm": "deny", "*": "allow"}}},
         "bash *: allow, after it, does",
     ),
+    "a name of another program": (
+        {"permission": {"Bash(rm *)": "deny"}},
+        "Bash rm *: deny",
+    ),
+    "the tool that it means": ({"permission": {"WebFetch": "deny"}}, "is read as webfetch"),
     "a matcher": (
         {
             "hooks": {

@@ -297,7 +297,12 @@ def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
         elif (
             line.startswith("-")
             and code.strip()
-            and not own_name
+            and (not own_name or _is_whole_test(line, lines))
             and not re.match(_IMPORT_LINE, code)
         ):
             yield name, "edited" if name or re.search(_ASSERTION, line) else "changed"
+
+
+def _is_whole_test(line: str, lines: Sequence[str]) -> bool:
+    """Return whether a removed line is a test of one line, which is not only moved."""
+    return re.search(_ASSERTION, line) is not None and f"+{line[1:]}" not in lines

@@ -37,6 +37,8 @@ _FAILURE_LINE = (
     r"|^Failed! +-|^Test Run Failed|: error [A-Z]+\d+: |\bBUILD FAIL(?:URE|ED)\b|^Build FAILED"
     r"|^ *\[ERROR\] (?:Tests run:|Failed|COMPIL|Found)"
     r"|^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error)|\bELIFECYCLE\b|^error Command failed|^\[!\] "
+    # testthat
+    r"|\[ FAIL [1-9]"
     # linters and types
     r"|\berror TS\d+:|^Found [1-9]\d* (?:errors?|problems?)\b|^[1-9]\d* errors?,|\b\d+ problems? \([1-9]"
     r"|^\S+:\d+(?::\d+)?: (?:fatal )?error: |^\S+\.py:\d+:\d+: [A-Z]+\d+\b|^[1-9]\d* issues:"
@@ -68,7 +70,7 @@ _SUCCESS_LINE = (
     r"|^ *Summary .*\b[1-9]\d* passed"
     r"|^Passed! +-|^Test Run Successful|^Build succeeded|\bBUILD SUCCESS(?:FUL)?\b"
     r"|^All checks passed!|^Success: no issues found|^0 errors, |^Found 0 errors|^Checked [1-9]\d* files?\b"
-    r"|^0 issues\."
+    r"|^0 issues\.|\[ FAIL 0 \|.* PASS [1-9]"
     r"|\brated at 10\.00/10|\[OK\] No errors"
 )
 # Characters kept of the line that says what failed.

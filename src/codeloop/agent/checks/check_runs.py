@@ -29,12 +29,11 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import Wire, replace
 from codeloop.shell.check_commands import (
     find_checks,
-    find_functions,
     is_outside,
     join_folder,
 )
 from codeloop.shell.check_scope import CheckCommand
-from codeloop.shell.line_steps import split_line
+from codeloop.shell.line_steps import find_functions, split_line
 from codeloop.tool.tool import EDIT_TOOLS
 
 # Suffixes of files that checks ignore: a line in a changelog leaves the last check valid.

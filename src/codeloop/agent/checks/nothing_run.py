@@ -29,9 +29,17 @@ _NOTHING_TO_RUN = (
     r"|Unknown lifecycle phase|does not contain a Gradle build|^Task '[^']*' not found|^Project '[^']*' not found"
     r"|Could not find the selected project in the reactor|^\*\* \(Mix\) (?:The task|Could not find a Mix\.Project)"
     r"|Could not find Package\.swift|No cabal file found|there is no package in the current directory"
-    r"|error MSB10(?:03|09): |[Nn]oxfile\S* .*not found|^nox > Error while collecting sessions"
+    r"|error MSB10(?:03|09): |^No \.NET SDKs were found|does not contain a scheme named|^npm error No workspaces found"
+    r"|^error: the package '[^']*' does not contain (?:this|these) feature|^No hook with id |InvalidConfigError"
+    r"|only supported from within a workspace|Cannot connect to the Docker daemon|^service \"[^\"]*\" is not running"
+    r"|there is no package called .(?:devtools|testthat|rcmdcheck|lintr|tinytest)\b"
+    r"|checking for file .*DESCRIPTION.* NO$|^===> No rebar\.config|directory prefix \S+ does not contain main module"
+    r"|[Nn]oxfile\S* .*not found|^nox > Error while collecting sessions"
     r"|^ROOT: (?:No|could not find) .*(?:tox\.ini|pyproject)|provided environments not found"
     # tests
+    r"|^pattern \S+: .*no such file|^no required module provides package|^error: no tests to run|Error importing plugin"
+    r"|^error: 0 test files matching|Executable doesn't exist at .*ms-playwright|Cypress binary is missing"
+    r"|No testing infrastructure found|trying to test an unnamed project|did not provide a `test/runtests"
     r"|^ERROR: (?:file or directory )?not found:|^(?:=+ )?no tests ran|^collected 0 items$|^NO TESTS RAN"
     r"|^Could not find '[^']*'$|^(?:Error: )?No tests? (?:files )?found\b|^No tests found, exiting|No test files found"
     r"|^No tests were (?:found|executed)|No tests (?:found|matching|were found) (?:for|pattern|matching)"
@@ -103,6 +111,8 @@ def has_run_nothing(
         )
     if counts is not None and counts.ran > 0:
         return False
+    if counts is not None and counts.skipped and re.search(_FAILED_TESTS, output) is None:
+        return True
     # A shell exits with 127 where there is no such program,
     # and with 126 where it can't be executed.
     if code in {126, 127} or re.search(_NOTHING_TO_RUN, output):

@@ -20,8 +20,32 @@ _CARGO = r"(?m)^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored"
 # ok   example.com/package 0.012s
 _GO = r"(?m)^(?:ok|FAIL)\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$"
 _GO_SKIPPED = r"(?m)^\s*--- SKIP:"
+# The number of all tests, and of those among them that were left out. The last line of a program
+# sums up the others.
+_TOTALS = (
+    # 3 examples, 1 failure, 1 pending (rspec, mix, minitest)
+    (
+        r"(?m)^(?:\d+ (?:doctests?|propert\w+), )*(\d+) (?:examples?|tests?|runs"
+        r"|specs?), .*?\d+ failures?(?:, \d+ errors?)?(?:, (\d+) \w+)?"
+    ),
+    # OK (3 tests, 5 assertions); Tests: 3, Assertions: 5, Failures: 1. (PHPUnit)
+    r"(?m)^(?:OK \(|Tests: )(\d+)(?: tests?)?, (?:Assertions: )?\d+(?:.*Skipped: (\d+))?",
+    # Executed 3 tests, with 1 test skipped and 0 failures (XCTest)
+    r"(?m)^\s*Executed (\d+) tests?, with (?:(\d+) tests? skipped)?",
+    # Tests run: 3, Failures: 1, Errors: 0, Skipped: 0 (Maven); 3 tests completed, 1 failed (Gradle)
+    r"\bTests run: (\d+), Failures: \d+, Errors: \d+, Skipped: (\d+)",
+    r"(?m)^(\d+) tests? completed, \d+ failed(?:, (\d+) skipped)?",
+    # GoogleTest, prove, ctest, Swift Testing, dotnet
+    r"\[=+\] Running (\d+) tests? from",
+    r"(?m)^Files=\d+, Tests=(\d+)",
+    r"tests failed out of (\d+)",
+    r"\bTest run with (\d+) tests?\b",
+    r"\bSkipped: +\d+, Total: +(\d+)",
+)
 # # pass 3 (node --test; its spec reporter prints an info sign)
 _TAP = r"(?m)^[#\u2139] (pass|fail|skipped|todo) (\d+)$"
+# [ FAIL 0 | WARN 0 | SKIP 1 | PASS 3 ]: testthat
+_TESTTHAT = r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \](?!.*\[ FAIL )"
 #   3 passing (5ms)
 _MOCHA = r"(?m)^\s+(\d+) (passing|failing|pending)\b"
 _RAN_WORDS = frozenset(
@@ -36,6 +60,7 @@ _RAN_WORDS = frozenset(
         "fail",
         "passing",
         "failing",
+        "all",
     )
 )
 _SKIPPED_WORDS = frozenset(("skipped", "deselected", "todo", "pending"))
@@ -57,6 +82,12 @@ def read_test_counts(output: str) -> TestCounts | None:
         counts += [(int(number), word) for number, word in re.findall(_COUNT_AND_WORD, line)]
     counts += [(int(number), word) for word, number in re.findall(_TAP, output)]
     counts += [(int(number), word) for number, word in re.findall(_MOCHA, output)]
+    for pattern in _TOTALS:
+        for match in [*re.finditer(pattern, output)][-1:]:
+            left_out = int(match[match.lastindex or 1]) if match.lastindex == 2 else 0
+            counts += [(int(match[1]) - left_out, "all"), (left_out, "skipped")]
+    for failed, ignored, passed in re.findall(_TESTTHAT, output, re.DOTALL)[-1:]:
+        counts += [(int(passed) + int(failed), "passed"), (int(ignored), "skipped")]
     for passed, failed, ignored in re.findall(_CARGO, output):
         counts += [(int(passed), "passed"), (int(failed), "failed"), (int(ignored), "skipped")]
     counts += [

@@ -3,7 +3,7 @@ as phrases for a reminder.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from codeloop.agent.checks.admissions import (
     admits_failure,
@@ -26,6 +26,8 @@ from codeloop.agent.checks.claims import (
     claims_change,
     claims_installation,
     claims_success,
+    claims_that_passes,
+    list_claimed_exchanges,
     names_failure,
 )
 from codeloop.agent.checks.turn_review import TurnReview
@@ -33,6 +35,8 @@ from codeloop.schema.message import Todo
 from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
 from codeloop.shell.check_commands import find_checks
+from codeloop.shell.line_steps import split_line
+from codeloop.shell.program_table import find_row
 from codeloop.tool.tool import EDIT_TOOLS
 
 OPEN_TODO_PROBLEM = "a todo is open"
@@ -58,6 +62,24 @@ _WATCHED_TOOLS = EDIT_TOOLS | frozenset(
 _NAMED_CODE = r"`[^`\n]+`|\b[\w/-]+\.[a-z]\w{0,4}\b"
 _TODO = r"(?i)\bto-?dos?\b"
 _HISTORY = r"\bgit (?:log|show|blame)\b"
+# Options with which a check changes what it checks.
+_FIXING = r"-fix|--?w(?:rite)?\b|--?u(?:pdate)?\b|:fix|--snapshot"
+# What an answer claims of the repository: the words of commands that may have done it,
+# and how that is said.
+_EXCHANGES = {
+    "commit": (
+        ("commit", "merge", "pull", "rebase", "revert", "cherry-pick", "am"),
+        "that it was committed, and no commit was made in this turn",
+    ),
+    "push": (
+        ("push", "create", "sync"),
+        "that it was pushed, and no push succeeded in this turn",
+    ),
+    "pr": (
+        ("pr", "mr", "pull-request", "push", "curl", "api"),
+        "that a pull request was opened, and none was opened in this turn",
+    ),
+}
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -101,16 +123,37 @@ def list_contradictions(
     `earlier`: as above.
     """
     # Most answers claim nothing, and the commands need not be read.
-    if not (claims_success(answer) or claims_change(answer) or claims_installation(answer)):
+    if not (
+        claims_success(answer)
+        or claims_change(answer)
+        or claims_installation(answer)
+        or list_claimed_exchanges(answer)
+    ):
         return ()
     checks = [run for run in list_checks(parts, root, counts_patches=False) if run.started]
     claims = [
         each.replace("your", "the", 1) for each in list_false_claims(parts, earlier, checks, answer)
     ]
-    has_failed = bool(checks) and describe_state(parts, root) == "failed"
-    if has_failed and claims_success(answer) and _describe_checks(checks, root, answer):
+    if checks and _denies_failure(parts, checks, root, answer):
         claims.append(FAILED_CLAIM)
     return tuple(claims)
+
+
+def _denies_failure(
+    parts: Sequence[Part], checks: Sequence[CheckRun], root: str, answer: str
+) -> bool:
+    """Return whether an answer says that a check passes that has failed last,
+    be it by the turn's changes or as before.
+    """
+    last = checks[-1]
+    if last.failed and last.known_before:
+        kinds = _list_kinds(last, root)
+        return claims_that_passes(answer, last, kinds) and not names_failure(answer, last, kinds)
+    return (
+        describe_state(parts, root) == "failed"
+        and claims_success(answer)
+        and bool(_describe_checks(checks, root, answer))
+    )
 
 
 def _was_said(problem: str, reminders: Sequence[str]) -> bool:
@@ -125,7 +168,11 @@ def list_false_claims(
     """
     calls = [(part, part.state) for part in parts if isinstance(part, ToolPart)]
     done = [(part, state) for part, state in calls if isinstance(state, ToolStateCompleted)]
-    commands = [str(state.input.get("command")) for part, state in done if part.tool == "bash"]
+    runs = [
+        (str(state.input.get("command")), state.metadata.get("exit"))
+        for part, state in done
+        if part.tool == "bash"
+    ]
     if not {part.tool for part, _ in done} <= _WATCHED_TOOLS:
         # A tool of a server or an extension may have done anything, anywhere.
         return
@@ -136,25 +183,49 @@ def list_false_claims(
         # It may speak of what was done before this turn.
         return
     # Any other command may have run checks, or changed files that nobody watches.
-    only_looks = all(analyse(each).is_read_only for each in commands)
+    only_looks = all(analyse(command).is_read_only for command, _ in runs)
     if not checks and only_looks and claims_success(answer):
         yield UNRUN_CLAIM_PROBLEM
     has_edits = any(isinstance(part, PatchPart) for part in parts) or any(
         part.tool in EDIT_TOOLS for part, _ in done
     )
     # An answer may tell of commits that it has read.
-    reads_history = any(re.search(_HISTORY, command) for command in commands)
-    if not (has_edits or reads_history) and only_looks and claims_change(answer):
+    reads_history = any(re.search(_HISTORY, command) for command, _ in runs)
+    only_checks = all(_only_looks_or_checks(command) for command, _ in runs)
+    if not (has_edits or reads_history) and only_checks and claims_change(answer):
         yield UNCHANGED_CLAIM_PROBLEM
-    if claims_installation(answer):
-        codes = [
-            state.metadata.get("exit")
-            for part, state in done
-            if part.tool == "bash"
-            and not _INSTALL_WORDS.isdisjoint(str(state.input.get("command")).split())
-        ]
-        if (codes and all(codes)) or (not codes and only_looks):
-            yield UNINSTALLED_CLAIM_PROBLEM
+    if claims_installation(answer) and not _may_have_done(runs, _INSTALL_WORDS):
+        yield UNINSTALLED_CLAIM_PROBLEM
+    if not reads_history:
+        for claim in list_claimed_exchanges(answer):
+            words, description = _EXCHANGES[claim]
+            if not _may_have_done(runs, words):
+                yield f"your answer says {description}"
+
+
+def _only_looks_or_checks(command: str) -> bool:
+    """Return whether a command changes no file of the project."""
+    return re.search(_FIXING, command) is None and all(
+        analyse(step).is_read_only or bool(find_checks(step))
+        for words, _ in split_line(command)
+        if (step := " ".join(words))
+    )
+
+
+def _may_have_done(runs: Sequence[tuple[str, int | None]], words: Collection[str]) -> bool:
+    """Return whether one of the commands may have done what these words of commands do.
+    `runs`: commands with their exit codes.
+    """
+    own = [code for command, code in runs if not {*words}.isdisjoint(command.split())]
+    if own:
+        return not all(own)
+    # Other commands of git, and those that only change files, do neither.
+    return not all(
+        words[0] == "git" or find_row(words[0]).is_plain or _only_looks_or_checks(" ".join(words))
+        for command, _ in runs
+        for words, _ in split_line(command)
+        if words
+    )
 
 
 def _may_have_changed(part: Part) -> bool:

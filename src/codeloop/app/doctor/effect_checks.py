@@ -18,9 +18,9 @@ from codeloop.extend.hooks.configured.script_names import list_script_names
 from codeloop.extend.skills import filter_skills
 from codeloop.kit.jsonc import KeyPath
 from codeloop.kit.wildcard import covers, matches
-from codeloop.permission.rule_patterns import list_wildcards
+from codeloop.permission.rule_patterns import find_meant_permission, list_wildcards
 from codeloop.schema.config import HookConfig
-from codeloop.schema.permission import PermissionRule, is_category_pattern
+from codeloop.schema.permission import PERMISSION_NAMES, PermissionRule, is_category_pattern
 
 _GROUP = "effect"
 _MAX_FILES = 20_000
@@ -95,6 +95,11 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
             text = f"{rule.permission} {rule.pattern}: {rule.action}" + (
                 f" ({origin})" if origin else ""
             )
+            meant = find_meant_permission(rule.permission)
+            is_other_name = rule.permission not in PERMISSION_NAMES and meant != rule.permission
+            if is_other_name and rule.action != "allow":
+                fix = f"It holds. Write {meant} to be plain."
+                findings.append(_warn("rules", f"{text} is read as {meant}.", fix))
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
                 findings.append(

@@ -12,7 +12,6 @@ from codeloop.app.doctor.finding import Finding
 from codeloop.app.models.open_models import make_providers
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN_TOOLS
-from codeloop.config.known_keys import PERMISSION_NAMES
 from codeloop.extend.agents import build_agents
 from codeloop.extend.homes import find_homes
 from codeloop.extend.hooks.configured.matchers import matches_name
@@ -23,6 +22,7 @@ from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config, HookConfig
+from codeloop.schema.permission import PERMISSION_NAMES
 from codeloop.workspace.format.formatter_rows import FORMATTER_ROWS
 
 _GROUP = "effect"

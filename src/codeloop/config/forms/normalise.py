@@ -8,7 +8,12 @@ from typing import Any, NoReturn
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.forms.claude_rules import is_settings_form, read_settings_rules
+from codeloop.config.forms.claude_rules import (
+    convert_pattern,
+    is_settings_form,
+    read_settings_rules,
+    split_rule,
+)
 from codeloop.config.forms.version_two import (
     check_plugins,
     flatten_servers,
@@ -218,6 +223,10 @@ def _read_permission(
 
 
 def _make_rule(permission: str, pattern: str, action: str) -> JSON:
+    if pattern == "*" and permission.endswith(")"):
+        # `"Bash(rm *)": "deny"`
+        permission, inner = split_rule(permission)
+        pattern = convert_pattern(inner) or "*"
     return {"permission": permission, "pattern": pattern, "action": action}
 
 

@@ -6,11 +6,13 @@ from codeloop.shell.program_row import ProgramRow, list_by_name
 from codeloop.shell.script_files import list_backups
 
 _ROWS = {
-    "Rscript julia lua luajit nodejs ts-node tsx": ProgramRow(is_interpreter=True),
+    "Rscript julia lua luajit nodejs runghc runhaskell ts-node tsx": ProgramRow(
+        is_interpreter=True
+    ),
     """
 actionlint ameba ansible-lint bandit brakeman clang-tidy codespell cppcheck cspell detekt erb_lint
 eslint flake8 golint hadolint haml-lint hlint knip ktlint luacheck markdownlint markdownlint-cli2
-oxlint phpcs pycodestyle pydocstyle pyflakes pylint revive rubocop selene shellcheck standard
+oxlint perlcritic phpcs pycodestyle pydocstyle pyflakes pylint revive rubocop selene shellcheck standard
 standardrb staticcheck stylelint swiftlint tflint typos vulture xo yamllint
 """: ProgramRow(checks="lint"),
     "anchor artisan hardhat playwright": ProgramRow(checks="test: test"),
@@ -33,13 +35,15 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
     ),
     "bats shellspec zunit": ProgramRow(checks="test", language="shell"),
     "behat pest phpunit": ProgramRow(checks="test", language="php"),
-    "behave doctest green nose2 nosetests robot stestr trial": ProgramRow(
+    "behave doctest green nose2 nosetests robot stestr trial ward": ProgramRow(
         checks="test", language="python", modes="run"
     ),
-    "busted cucumber elm-test kyua prove": ProgramRow(checks="test"),
+    "busted cucumber cucumber-js elm-test kyua prove": ProgramRow(checks="test"),
     "ginkgo gotestsum": ProgramRow(checks="test", language="go", modes="run"),
     "minitest rspec": ProgramRow(checks="test", language="ruby"),
-    "bazel bazelisk buck2 forge": ProgramRow(checks="test: test; build: build"),
+    "R": ProgramRow(is_interpreter=True, checks="all: CMD check; build: CMD build, CMD INSTALL"),
+    "bazel bazelisk buck2": ProgramRow(checks="test: test; build: build", language="bazel"),
+    "Build dzil forge": ProgramRow(checks="test: test; build: build"),
     "biome": ProgramRow(checks="lint: check, lint, ci"),
     "autopep8 yapf": ProgramRow(checks="format: --diff, -d"),
     "black isort rustfmt": ProgramRow(checks="format: --check, --check-only, --diff"),

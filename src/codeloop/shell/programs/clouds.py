@@ -144,7 +144,12 @@ create,destroy,restart,run,scale,releases:rollback
     "netlify ntl": ProgramRow(
         remote="deploy,env:set,env:unset,env:import,sites:create,sites:delete,api,unlink"
     ),
-    "nix": ProgramRow(runs_after="develop; run; shell", groups="", remote="copy + --to"),
+    "nix": ProgramRow(
+        runs_after="develop; run; shell",
+        groups="",
+        checks="all: flake check; build: build",
+        remote="copy + --to",
+    ),
     "nixops": ProgramRow(remote="deploy,destroy"),
     "nixos-rebuild": ProgramRow(remote="+ --target-host"),
     "nomad": ProgramRow(

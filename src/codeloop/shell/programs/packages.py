@@ -56,8 +56,13 @@ c, build, b
     "changeset elm pkg-pr-new wasm-pack": ProgramRow(remote="publish"),
     "charmcraft": ProgramRow(remote="upload,release"),
     "clean-publish": ProgramRow(remote="**"),
-    "clj clojure": ProgramRow(remote="** deploy"),
-    "cmake": ProgramRow(groups="", checks="build: --build", narrows="--target"),
+    "clj clojure": ProgramRow(remote="** deploy", checks="test: -M:test, -X:test"),
+    "cmake": ProgramRow(
+        groups="",
+        checks="test: --build test, --build check; build: --build",
+        narrows="--target",
+        enters="--build",
+    ),
     "composer": ProgramRow(groups="run-script", checks="test: test", tasks="run run-script task"),
     "conda": ProgramRow(runs_after="run", groups="env", remote="upload"),
     "coverage dotenvx mamba micromamba op pipx": ProgramRow(runs_after="run"),
@@ -255,7 +260,14 @@ deprecate,undeprecate
     "release-it": ProgramRow(remote="! --dry-run"),
     "ruff": ProgramRow(groups="", checks="lint: check; format: format --check, format --diff"),
     "rustup": ProgramRow(runs_after="run", groups="component target toolchain"),
-    "rye": ProgramRow(runs_after="run", remote="publish ! --dry-run", tasks="run r"),
+    "rush rushx": ProgramRow(tasks="?"),
+    "rye": ProgramRow(
+        runs_after="run",
+        remote="publish ! --dry-run",
+        checks="test: test; lint: lint",
+        language="python",
+        tasks="run r",
+    ),
     "sbt": ProgramRow(
         groups="",
         language="jvm",
@@ -266,7 +278,9 @@ deprecate,undeprecate
     "setup.py": ProgramRow(remote="** upload,register", checks="test: test; build: build"),
     "skopeo": ProgramRow(remote="copy,delete,sync"),
     "snapcraft": ProgramRow(remote="upload,push,release,close"),
-    "stack": ProgramRow(groups="", remote="upload", checks="test: test; build: build"),
+    "stack": ProgramRow(
+        groups="", remote="upload", checks="test: test, build --test; build: build"
+    ),
     "swift": ProgramRow(groups="package", checks="test: test; build: build"),
     "systemctl": ProgramRow(
         options="""

@@ -248,8 +248,15 @@ def _add_tool_rules(session: Session, tools: dict[str, bool] | None) -> list[Per
     """
     if not tools:
         return session.permission
+    # Imported late: few prompts have rules.
+    from codeloop.config.forms.claude_rules import convert_pattern, split_rule
+
     rules = [
-        PermissionRule(permission=name, pattern="*", action="allow" if is_allowed else "deny")
+        PermissionRule(
+            permission=split_rule(name)[0],
+            pattern=convert_pattern(split_rule(name)[1]) or "*",
+            action="allow" if is_allowed else "deny",
+        )
         for name, is_allowed in tools.items()
     ]
     return [*(session.permission or ()), *rules]
