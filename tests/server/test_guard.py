@@ -24,7 +24,7 @@ from codeloop.server import password_attempts
 from codeloop.server.application import make_application
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import parse_origin
-from codeloop.server.operations import ALL_OPERATIONS
+from codeloop.server.openapi.operations import ALL_OPERATIONS
 from codeloop.server.password_attempts import PasswordAttempts
 from codeloop.server.server import ListenOptions, UnprotectedServer
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
