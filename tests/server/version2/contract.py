@@ -110,5 +110,7 @@ def _is_simple(value: Any, kind: str) -> bool:
             return value is None
         case "true" | "false":
             return value is (kind == "true")
+        case _ if kind.isdigit():
+            return value == int(kind)
         case _:
             raise AssertionError(f"the contract has no type {kind}")
