@@ -56,7 +56,9 @@ _VOLATILE = frozenset(
         "session.idle",
     }
 )
-_SECOND_VERSIONS = frozenset({"session.tool.success", "session.tool.failed", "session.forked"})
+_SECOND_VERSIONS = frozenset(
+    {"session.tool.success", "session.tool.failed", "session.forked", "session.deleted"}
+)
 """Events whose form has changed once."""
 _MAX_SESSIONS = 1_000
 
