@@ -119,7 +119,7 @@ async def _read_log(
     yield make_frames([synced])
     if not follow:
         return
-    translator.follow()
+    translator.is_replay = False
     async with aclosing(store.follow(until, session=session_id)) as stream:
         async for stamped in stream:
             if events := select(translator.translate(stamped, directory)):

@@ -74,7 +74,7 @@ class Translator:
         self, find_parts: Callable[[str, str], Sequence[Part]], *, is_replay: bool = False
     ) -> None:
         self._find_parts = find_parts
-        self._is_replay = is_replay
+        self.is_replay = is_replay
         self._sessions: dict[str, SessionSeen] = {}
         self._number = 0
 
@@ -100,10 +100,6 @@ class Translator:
             self.wrap(f"evt_end{self._number}", number, *change, directory)
             for number, change in enumerate(changes)
         ]
-
-    def follow(self) -> None:
-        """Go on with new events, after those that were read again."""
-        self._is_replay = False
 
     def wrap(
         self, event_id: str, number: int, kind: str, data: JSON, directory: str | None
@@ -213,7 +209,7 @@ class Translator:
             if len(seen.answers) > 1:
                 # Only the last ones still change.
                 seen.answers = dict(list(seen.answers.items())[-8:])
-            if self._is_replay and seen.is_executing and seen.inbox:
+            if self.is_replay and seen.is_executing and seen.inbox:
                 yield from self._end_execution(session_id, seen)
             yield from self._start_execution(session_id, seen)
             for inbox_id in seen.inbox:
@@ -254,7 +250,7 @@ class Translator:
         One that was begun before is known by what is stored of it.
         """
         answer = seen.answers.get(message_id)
-        if answer is not None or self._is_replay:
+        if answer is not None or self.is_replay:
             return answer
         parts = self._find_parts(session_id, message_id)
         if not any(isinstance(part, StepStartPart | ToolPart) for part in parts):
