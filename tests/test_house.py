@@ -143,7 +143,7 @@ FRAMEWORK_ROOMS = {
 }
 
 # Imports are statements, at the top or in the function that first needs them. Only these tables
-# name what their rows need by strings, `room.module:name` (in `cli`, `tui` and `server/preview`
+# name what their rows need by strings, `room.module:name` (in `cli`, `tui` and `server/version2`
 # also `module:name`), for `kit/lazy.py` to import. Handlers are named in the rows of operations, in
 # `schema/api/`; `app/dispatch.py` loads them.
 TABLES = {
@@ -152,7 +152,9 @@ TABLES = {
     "cli/command_table.py",
     "model/credentials/environment.py",
     "model/providers.py",
-    "server/preview/operations.py",
+    "server/version2/catalog_rows.py",
+    "server/version2/session_rows.py",
+    "server/version2/workspace_rows.py",
     "tool/search_providers.py",
     "tui/commands.py",
 }
@@ -559,14 +561,14 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
             "codeloop",
             *(
                 room
-                for room in ("codeloop.cli", "codeloop.tui", "codeloop.server.preview")
+                for room in ("codeloop.cli", "codeloop.tui", "codeloop.server.version2")
                 if own.startswith(f"{room}.")
             ),
         )
         if own.startswith("codeloop.schema.api"):
             own, bases = "codeloop.app.dispatch", ("codeloop.app.handlers",)
-        if own.startswith("codeloop.server.preview"):
-            bases = ("codeloop.server.preview",)
+        if own.startswith("codeloop.server.version2"):
+            bases = ("codeloop.server.version2",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         targets = [
             text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)

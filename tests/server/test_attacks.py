@@ -23,7 +23,7 @@ from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
-from codeloop.server.operations import ALL_OPERATIONS
+from codeloop.server.openapi.operations import ALL_OPERATIONS
 from tests.server.support.raw import ask, basic, request
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import wait_until
@@ -116,7 +116,7 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
             if row.takes_body:
                 for body in bodies(row):
                     await fuzz.send(row, path, body)
-            elif row.path != "/session/{sessionID}" or row.method != "DELETE":
+            elif not row.path.endswith("/session/{sessionID}") or row.method != "DELETE":
                 for name in (*row.takes.__struct_encode_fields__, "directory"):
                     for value in QUERIES:
                         await fuzz.send(row, f"{path}?{name}={value}")

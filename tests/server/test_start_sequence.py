@@ -161,7 +161,7 @@ START: tuple[tuple[str, Any], ...] = (
     ("/agent", list[AGENT]),
     ("/config", SETTINGS),
     ("/session?start=1&path=", list[SESSION]),
-    ("/api/location", form(directory=str, project=form(id=str, directory=str))),
+    ("/api/location", form(directory=str, project=form(id=str, directory=str, canonical=str))),
     ("/command", list[COMMAND]),
     ("/lsp", list[Anything]),
     ("/mcp", dict[str, MCP]),

@@ -96,6 +96,8 @@ GOAL_KEY = "goal"
 `not_done`), `rounds`, `left` and `reason`. Where no turn runs,
 one that is `working` was interrupted.
 """
+ENVIRONMENT_KEY = "environment"
+"""The metadata key of the variables that a client has set for a session's commands."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 
@@ -192,6 +194,12 @@ class Session(Wire):
     metadata: JSON | None = None
     permission: list[PermissionRule] | None = None
     revert: Revert | None = None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that a client has set for the session's commands."""
+        variables: object = (self.metadata or {}).get(ENVIRONMENT_KEY)
+        return msgspec.convert(variables, dict[str, str]) if isinstance(variables, dict) else {}
 
     @property
     def root(self) -> str:

@@ -31,9 +31,7 @@ from codeloop.schema.operation import AnyOperation
 from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.server.events.hub import Hub
 from codeloop.server.events.routes import make_stream_routes
-from codeloop.server.openapi.document import DOCUMENT_ROUTE
 from codeloop.server.operations import MEDIA_TYPES
-from codeloop.server.preview.routes import make_preview_routes
 from codeloop.server.pty_socket import make_terminal_routes
 from codeloop.server.requests import get_directory, read_arguments
 from codeloop.server.responses import (
@@ -70,7 +68,10 @@ def _compress(body: bytes) -> bytes:
 
 
 if TYPE_CHECKING:
+    from codeloop.server.version2.routes import Version2Site
     from codeloop.server.web_dir import WebApp
+
+_VERSION2_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -99,10 +100,11 @@ def make_application(
         return response or make_not_found(request.url.path)
 
     routes = [
+        *_make_version2_routes(app, hub),
         *make_operation_routes(app),
         *make_stream_routes(app, hub),
         *make_terminal_routes(app),
-        DOCUMENT_ROUTE,
+        Route("/doc", _answer_document, methods=["GET"], name="doc"),
         *page_routes,
     ]
     application = Starlette(
@@ -135,13 +137,13 @@ async def _answer_wrong_method(request: Request, _error: Exception) -> Response:
 
 
 def make_operation_routes(app: App) -> list[BaseRoute]:
-    """Return a route for each row of the table, and those of the preview."""
+    """Return a route for each row of the table."""
     # The requests or answers of these have headers of their own.
     special_endpoints: dict[str, Endpoint] = {
         SESSION_MESSAGES.id: _make_messages_endpoint(app),
         PTY_TICKET.id: _make_ticket_endpoint(app),
     }
-    routes = [
+    return [
         Route(
             row.path,
             special_endpoints.get(row.id) or _make_endpoint(app, row),
@@ -150,7 +152,31 @@ def make_operation_routes(app: App) -> list[BaseRoute]:
         )
         for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
-    return [*routes, *make_preview_routes(app, _run_and_respond)]
+
+
+def _make_version2_routes(app: App, hub: Hub) -> list[Route]:
+    """Return the routes of version 2, which is loaded with the first request."""
+    loaded: list[Version2Site] = []
+
+    async def endpoint(request: Request) -> Response:
+        if not loaded:
+            from codeloop.server.version2.routes import Version2Site
+
+            loaded.append(Version2Site(app, hub, _run_and_respond))
+        response = await loaded[0].respond(request)
+        is_whole = getattr(response, "body", None)
+        return await compress_response(request, response) if is_whole else response
+
+    return [
+        Route(path, endpoint, methods=_VERSION2_METHODS)
+        for path in ("/api/{rest:path}", "/auth/connect/{code}")
+    ]
+
+
+async def _answer_document(_request: Request) -> Response:
+    from codeloop.server.openapi.document import make_document
+
+    return Response(make_document(), media_type="application/json")
 
 
 def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:

@@ -11,6 +11,12 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.server.credentials import Headers
 
 log = logging.getLogger("codeloop.server")
+_TAGS = {
+    HTTPStatus.UNAUTHORIZED: "UnauthorizedError",
+    HTTPStatus.FORBIDDEN: "ForbiddenError",
+    HTTPStatus.TOO_MANY_REQUESTS: "ServiceUnavailableError",
+}
+"""The tags of refusals in version 2; the others are invalid requests."""
 
 
 class RequestRefused(Exception):
@@ -54,7 +60,7 @@ async def send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> Non
         # Policy violation, by RFC 6455.
         await send({"type": "websocket.close", "code": 1008})
         return
-    body = b"" if refusal.message is None else _encode_refusal(refusal)
+    body = _encode_refusal(refusal, path)
     headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]
     if body:
         headers.append((b"content-type", b"application/json"))
@@ -64,6 +70,13 @@ async def send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> Non
     await send({"type": f"{kind}.response.body", "body": body})
 
 
-def _encode_refusal(refusal: RequestRefused) -> bytes:
+def _encode_refusal(refusal: RequestRefused, path: str) -> bytes:
+    """Return the body of a refusal, in the form of version 2 below `/api`."""
+    if path.startswith("/api/"):
+        tag = _TAGS.get(refusal.status, "InvalidRequestError")
+        message = refusal.message or refusal.status.phrase
+        return msgspec.json.encode({"_tag": tag, "message": message})
+    if refusal.message is None:
+        return b""
     value: dict[str, Any] = {"name": "Refused", "data": {"message": refusal.message}}
     return msgspec.json.encode(value)

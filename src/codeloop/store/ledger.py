@@ -144,6 +144,24 @@ class SpendingLedger:
         sql = f"{_SELECT_REQUESTS} WHERE time >= ? ORDER BY number"
         return list(map(_make_request, self._db.fetch_all(sql, since)))
 
+    def count_prompts(self, start: int, end: int) -> int:
+        """Return how many messages of users are stored that were written between two times
+        (ms since the epoch).
+        """
+        sql = """
+            SELECT count(*) FROM message WHERE created BETWEEN ? AND ?
+            AND json_extract(CAST(data AS TEXT), '$.role') = 'user'"""
+        row = self._db.fetch_one(sql, start, end)
+        return row[0] if row else 0
+
+    def count_calls(self) -> dict[tuple[str, str], int]:
+        """Return how many calls are stored, by tool and state."""
+        sql = """
+            SELECT json_extract(value, '$.tool'), json_extract(value, '$.state.status'), count(*)
+            FROM (SELECT CAST(data AS TEXT) AS value FROM part)
+            WHERE json_extract(value, '$.type') = 'tool' GROUP BY 1, 2"""
+        return {(tool, status): count for tool, status, count in self._db.fetch_all(sql)}
+
     def list_session_requests(
         self, root_id: str, session_ids: Collection[str]
     ) -> list[PaidRequest]:

@@ -156,6 +156,12 @@ class CallSession:
         """
         """Returns the rule that denies a tool by its name."""
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that a client has set for the commands of the session."""
+        session = self._store.find_session(self._id)
+        return {} if session is None else session.variables
+
     def list_todos(self) -> list[Todo]:
         """Return the session's task list."""
         return self._store.list_todos(self._id)

@@ -99,7 +99,7 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
             is_other_name = rule.permission not in PERMISSION_NAMES and meant != rule.permission
             if is_other_name and rule.action != "allow":
                 fix = f"It holds. Write {meant} to be plain."
-                findings.append(_warn("rules", f"{text} is read as {meant}.", fix))
+                findings.append(warn("rules", f"{text} is read as {meant}.", fix))
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
                 findings.append(

@@ -13,6 +13,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from codeloop import __version__
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
@@ -33,6 +34,7 @@ from codeloop.config.server_credential import (
     publish_credential,
     withdraw_credential,
 )
+from codeloop.config.service_file import PublishedService, publish_service, withdraw_service
 from codeloop.kit.desktop_programs import open_private_link
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.terminal_text import escape_controls
@@ -65,14 +67,18 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     print_logs: bool = False
     opens_browser: bool = False
     web_dir: Path | None = None
+    service: bool = False
 
 
 class ServeOutputs(Struct, frozen=True):
-    """Where the server prints, and whether it opens its page in the browser."""
+    """Where the server prints, whether it opens its page in the browser,
+    and whether it is the user's service.
+    """
 
     stdout: OutputStream
     stderr: OutputStream
     opens_browser: bool = False
+    is_service: bool = False
 
 
 class ServerSecret(Struct, frozen=True):
@@ -132,6 +138,11 @@ _SERVER_OPTIONS = (
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Offer the files of a web app at /, in the place of codeloop's own page: a folder with an index.html.",
 )
+@click.option(
+    "--service",
+    is_flag=True,
+    help="Be the service that clients of OpenCode 2 find by its file service.json.",
+)
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
 
@@ -179,7 +190,7 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
         serve_options.log_level or settings.config.log_level or "INFO",
         is_printed=serve_options.print_logs,
     ):
-        outputs = ServeOutputs(stdout, stderr, serve_options.opens_browser)
+        outputs = ServeOutputs(stdout, stderr, serve_options.opens_browser, serve_options.service)
         asyncio.run(_run_server(startup, settings, listen_options, secret, outputs))
 
 
@@ -298,6 +309,12 @@ async def _run_server(
     try:
         await server.start()
         credential_note = _publish_credential(server, secret, settings)
+        if outputs.is_service:
+            publish_service(
+                settings.paths.home,
+                os.environ,
+                PublishedService(server.url, os.getpid(), __version__, secret.password),
+            )
         # Programs that start a server wait for this line, which has the wording of opencode.
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
         link = _make_page_link(server)
@@ -318,6 +335,8 @@ async def _run_server(
             await stop_event.wait()
     finally:
         withdraw_credential(settings.paths, server.url)
+        if outputs.is_service:
+            withdraw_service(settings.paths.home, os.environ)
         await server.stop()
 
 

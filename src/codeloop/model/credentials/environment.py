@@ -29,7 +29,9 @@ def load_chain(provider_id: str) -> "CloudChain | None":
 MIN_KEY_CHARS = 12
 """A shorter value is hardly a key, and may be part of another variable by chance."""
 
-SERVER_PASSWORD_VARIABLES = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
+SERVER_PASSWORD_VARIABLES = frozenset(
+    ("CODELOOP_SERVER_PASSWORD", "OPENCODE_PASSWORD", "OPENCODE_SERVER_PASSWORD")
+)
 """Passwords of our own server: a program that had one could grant itself
 permissions in the user's name.
 """

@@ -61,10 +61,11 @@ class FolderListing(Wire):
 
 
 class LocatedProject(Wire):
-    """A project as a location names it: its id and the top of its work tree."""
+    """A project as a location names it: its id and the top of its work tree, twice."""
 
     id: str
     directory: str
+    canonical: str
 
 
 class LocationInfo(Wire):

@@ -4,7 +4,7 @@ to subscribers.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, aclosing
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from codeloop.app.app import App
 from codeloop.config.paths import find_paths
 from codeloop.schema.bounds.server import (
     SERVER_HEARTBEAT,
-    SERVER_SESSIONS,
     SERVER_STREAM_CHUNK,
     SERVER_STREAM_PACE,
     SERVER_STREAM_WRITE,
@@ -21,11 +20,7 @@ from codeloop.schema.bounds.server import (
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import (
     Event,
-    SessionCreated,
-    SessionDeleted,
-    SessionUpdated,
     StampedEvent,
-    get_session_id,
 )
 from codeloop.schema.live_events import (
     GlobalDisposed,
@@ -36,65 +31,21 @@ from codeloop.schema.live_events import (
 )
 from codeloop.schema.wire import encode_json
 from codeloop.server.events.cursor import Position, format_cursor
+from codeloop.server.events.followed_store import (
+    FollowedStore,
+    SessionDirectories,
+    get_project_id,
+)
 from codeloop.server.events.subscriber import Subscriber, format_frame, wrap_event
 from codeloop.store.followers import read_event_range
 from codeloop.store.store import Store
 
+Translate = Callable[[StampedEvent, str | None], bytes]
+"""Translates an event of a project, with its directory, to frames of version 2."""
 log = logging.getLogger("codeloop.server")
 
 _EVENTS_BEFORE_PAUSE = 500
 """Events that are delivered before other tasks of the event loop get to run."""
-
-
-class FollowedStore:
-    """An open store that is followed. `seq`: the last stored event that was delivered
-    to the live subscribers.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.project = get_project_id(store)
-        self.seq = store.read_last_seq()
-
-
-class SessionDirectories:
-    """Finds the directory of an event: that of its session. Caches the directories of sessions."""
-
-    def __init__(self) -> None:
-        self._directories: dict[str, str] = {}
-
-    def find_directory(self, store: Store, stamped: StampedEvent) -> str | None:
-        """Return the directory of an event; None: it has none, or its session is gone.
-        Raises StoreError.
-        """
-        if stamped.directory is not None:
-            return stamped.directory
-        match stamped.event:
-            # These hold the session, which after a deletion is no longer in the store.
-            case (
-                SessionCreated(properties=p)
-                | SessionUpdated(properties=p)
-                | SessionDeleted(properties=p)
-            ):
-                return self._remember(p.session_id, p.info.directory)
-            case event:
-                session_id = get_session_id(event)
-        if session_id is None or session_id in self._directories:
-            return self._directories.get(session_id or "")
-        session = store.find_session(session_id)
-        return None if session is None else self._remember(session_id, session.directory)
-
-    def _remember(self, session_id: str, directory: str) -> str:
-        self._directories[session_id] = directory
-        if len(self._directories) > SERVER_SESSIONS.value:
-            # The oldest; it can be looked up again.
-            del self._directories[next(iter(self._directories))]
-        return directory
-
-
-def get_project_id(store: Store) -> str:
-    """Return the id of the project that a store holds."""
-    return store.path.parent.name
 
 
 class Hub:
@@ -118,6 +69,14 @@ class Hub:
         self._directories = SessionDirectories()
         self._disposal_id = ""
         self._is_closed = False
+        self.open_translator: Callable[[Store], Translate] | None = None
+        """Opens a translation to the events of version 2; None: nobody has asked for those yet."""
+        self._translators: dict[str, Translate] = {}
+        """The translations by project, while somebody follows version 2."""
+        self.on_close: list[Callable[[], None]] = []
+        """What else ends with the streams."""
+        self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once the server ends."""
         app.stores.subscribe(self._on_open)
         app.add_follower_check(self.is_watched)
 
@@ -164,6 +123,8 @@ class Hub:
         self._subscribers.discard(subscriber)
         subscriber.end()
         self._app.update_file_watches()
+        if not self._follows_version2():
+            self._translators.clear()
         if not self._subscribers:
             self._sources.clear()
             for task in self._tasks:
@@ -172,6 +133,10 @@ class Hub:
     async def close(self) -> None:
         """End every stream, and accept no more subscribers."""
         self._is_closed = True
+        for close in self.on_close:
+            close()
+        if not self.end_signal.done():
+            self.end_signal.set_result(None)
         for subscriber in list(self._subscribers):
             self.remove_subscriber(subscriber)
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -356,6 +321,11 @@ class Hub:
         if seq is not None:
             source.seq = seq
         directory = self._directories.find_directory(source.store, stamped)
+        is_repetition = self._note_disposal(event)
+        if not is_repetition:
+            self._deliver_to_version2(source, stamped, directory)
+        if all(each.is_version2 for each in self._subscribers):
+            return
         try:
             data = encode_json(event)
         # The text has lone surrogates; one event must not end the streams of all clients.
@@ -364,11 +334,10 @@ class Hub:
             return
         # Made when first needed, since an event is seldom read in both forms.
         directory_frame = global_frame = b""
-        is_repetition = self._note_disposal(event)
         for subscriber in self._subscribers:
             # A client may be ahead of this task, by a replay or by its own position: it
             # has seen the event already.
-            if not subscriber.is_live or (
+            if (not subscriber.is_live or subscriber.is_version2) or (
                 seq is not None and subscriber.sent_position.get(source.project, 0) >= seq
             ):
                 continue
@@ -386,6 +355,26 @@ class Hub:
                     data, None if seq is None else str(seq)
                 )
                 subscriber.add_frame(directory_frame)
+
+    def _deliver_to_version2(
+        self, source: FollowedStore, stamped: StampedEvent, directory: str | None
+    ) -> None:
+        """Translate an event for those who follow version 2, if there are any."""
+        if self.open_translator is None or not self._follows_version2():
+            return
+        translate = self._translators.get(source.project)
+        if translate is None:
+            translate = self._translators[source.project] = self.open_translator(source.store)
+        self.add_to_version2(translate(stamped, directory))
+
+    def _follows_version2(self) -> bool:
+        return any(each.is_version2 for each in self._subscribers)
+
+    def add_to_version2(self, frames: bytes) -> None:
+        """Send events that only version 2 has to those who follow it."""
+        for subscriber in list(self._subscribers):
+            if frames and subscriber.is_version2 and subscriber.is_live:
+                subscriber.add_frame(frames)
 
     def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})

@@ -23,7 +23,6 @@ from codeloop.server.requests import BadArguments, get_directory
 from codeloop.server.responses import make_error_response
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-Translate = Callable[[bytes], bytes]
 
 log = logging.getLogger("codeloop.server")
 
@@ -43,17 +42,10 @@ _RETRY_SECONDS = "5"
 class EventStream(Response):
     """The answer that lasts until its client disconnects or the hub ends its subscriber.
 
-    `subscriber`: was added to the hub before. `translate`: converts complete
-    frames into another form.
+    `subscriber`: was added to the hub before.
     """
 
-    def __init__(
-        self,
-        hub: Hub,
-        subscriber: Subscriber,
-        heartbeat_seconds: float | None,
-        translate: Translate | None = None,
-    ) -> None:
+    def __init__(self, hub: Hub, subscriber: Subscriber, heartbeat_seconds: float | None) -> None:
         headers = dict(STREAM_HEADERS)
         if heartbeat_seconds is not None:
             headers[HEARTBEAT_HEADER] = str(int(heartbeat_seconds * 1000))
@@ -62,7 +54,6 @@ class EventStream(Response):
         del self.headers["content-length"]
         self._hub = hub
         self._subscriber = subscriber
-        self._translate = translate or bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until the client leaves or the hub ends the stream."""
@@ -99,7 +90,7 @@ class EventStream(Response):
                         await send(
                             {
                                 "type": "http.response.body",
-                                "body": self._translate(chunk),
+                                "body": chunk,
                                 "more_body": True,
                             }
                         )
@@ -130,16 +121,9 @@ def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
     async def stream_all(request: Request) -> Response:
         return _open_stream(request, hub)
 
-    async def stream_preview(request: Request) -> Response:
-        # The preview is loaded when it is first used.
-        from codeloop.server.preview.translate import translate_frames
-
-        return _open_stream(request, hub, translate=translate_frames)
-
     return [
         Route("/event", _add_error_responses(stream_directory)),
         Route("/global/event", _add_error_responses(stream_all)),
-        Route("/api/event", _add_error_responses(stream_preview)),
     ]
 
 
@@ -161,12 +145,11 @@ def _open_stream(
     *,
     directory: str | None = None,
     project: str | None = None,
-    translate: Translate | None = None,
 ) -> Response:
     """Open a stream that starts after the event of the header `Last-Event-ID`,
     or of the query's `after`, or now.
 
-    `directory`, `project`: as in Subscriber. `translate`: as in EventStream.
+    `directory`, `project`: as in Subscriber.
     """
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
@@ -180,15 +163,20 @@ def _open_stream(
     if request.method == "HEAD":
         return Response(headers=STREAM_HEADERS)
     if hub.is_full:
-        error = {
-            "message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."
-        }
-        body = msgspec.json.encode({"name": "UnknownError", "data": error})
-        return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
+        return refuse_stream()
     heartbeat_seconds = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
     subscriber = Subscriber(directory, project, heartbeat_seconds)
     hub.add_subscriber(subscriber, position, has_bad_position=bool(text) and position is None)
-    return EventStream(hub, subscriber, heartbeat_seconds, translate)
+    return EventStream(hub, subscriber, heartbeat_seconds)
+
+
+def refuse_stream() -> Response:
+    """Return the answer where all streams are taken."""
+    error = {
+        "message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."
+    }
+    body = msgspec.json.encode({"name": "UnknownError", "data": error})
+    return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
 
 
 def _parse_heartbeat(text: str) -> float | None:

@@ -11,8 +11,9 @@ from codeloop.schema.bounds.server import (
     SERVER_STREAM_EVENTS,
 )
 from codeloop.schema.event import Event
-from codeloop.schema.live_events import ServerHeartbeat
-from codeloop.schema.wire import encode_json
+from codeloop.schema.ids import now_ms
+from codeloop.schema.live_events import ServerConnected, ServerHeartbeat
+from codeloop.schema.wire import JSON, encode_json
 from codeloop.server.events.cursor import Position, format_cursor
 
 
@@ -22,6 +23,7 @@ class Subscriber:
     `directory`: whose events it gets; None: those of all directories;
     `project`: the project of `directory`.
     `heartbeat_seconds`: from one heartbeat to the next; None: as the server sets it.
+    `is_version2`: it gets the events of version 2 alone.
     """
 
     def __init__(
@@ -29,9 +31,12 @@ class Subscriber:
         directory: str | None = None,
         project: str | None = None,
         heartbeat_seconds: float | None = None,
+        *,
+        is_version2: bool = False,
     ) -> None:
         self.directory = directory
         self.project = project
+        self.is_version2 = is_version2
         self._heartbeat_seconds = heartbeat_seconds
         self.sent_position: Position = {}
         """The last events that the client was sent; no longer kept up to date once
@@ -61,6 +66,9 @@ class Subscriber:
 
     def add_event(self, event: Event, position: str | None = None) -> None:
         """Add an event of the server itself to the queue."""
+        if self.is_version2:
+            self.add_frame(_format_for_version2(event))
+            return
         data = encode_json(event)
         self.add_frame(
             format_frame(b'{"payload":%b}' % data if self.directory is None else data, position)
@@ -117,6 +125,16 @@ class Subscriber:
                 else min(max_seconds, self._heartbeat_seconds)
             )
             self.add_event(ServerHeartbeat())
+
+
+def _format_for_version2(event: Event) -> bytes:
+    """Return an event of the server itself as clients of version 2 know it: only the first one
+    is an event there, the others are comments, which keep the connection alive.
+    """
+    if not isinstance(event, ServerConnected):
+        return b": %b\n\n" % str(type(event).__struct_config__.tag).encode()
+    known: JSON = {"id": event.id, "created": now_ms(), "type": "server.connected", "data": {}}
+    return format_frame(encode_json(known), None)
 
 
 def format_frame(data: bytes, position: str | None) -> bytes:

@@ -6,16 +6,14 @@ import functools
 import re
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from codeloop.kit.version import RELEASE
 from codeloop.schema.operation import AnyOperation
 from codeloop.server.openapi.errors import ERROR_RESPONSES, ERROR_SCHEMAS, describe_failures
+from codeloop.server.openapi.operations import ALL_OPERATIONS, VERSION2_IDS
 from codeloop.server.openapi.schemas import Schema, make_component_reference, make_schemas
-from codeloop.server.operations import ALL_OPERATIONS, MEDIA_TYPES, PREVIEW_IDS
-from codeloop.server.preview.operations import ANSWER_WRAPS, LIST_OPERATIONS
+from codeloop.server.operations import MEDIA_TYPES
+from codeloop.server.version2.rows import ANSWER_WRAPS, LIST_OPERATIONS
 
 _DESCRIPTION = (
     "An open coding agent: its sessions, files, permissions and terminals over HTTP. "
@@ -73,9 +71,9 @@ _GLOBAL_EVENT: Schema = {
     "required": ["payload"],
 }
 
-_PREVIEW_EVENT: Schema = {
+_EVENT_2: Schema = {
     "type": "object",
-    "description": "Preview: an event with its properties under `data`, and its directory under `location`.",
+    "description": "Version 2: an event with its properties under `data`, and its directory under `location`.",
     "properties": {
         "id": _STRING,
         "type": _STRING,
@@ -84,13 +82,6 @@ _PREVIEW_EVENT: Schema = {
     },
     "required": ["id", "type", "data"],
 }
-
-
-async def _answer_document(_request: Request) -> Response:
-    return Response(make_document(), media_type="application/json")
-
-
-DOCUMENT_ROUTE = Route("/doc", _answer_document, methods=["GET"], name="doc")
 
 
 @functools.cache
@@ -125,7 +116,7 @@ def make_document() -> bytes:
         "components": {
             "schemas": components
             | ERROR_SCHEMAS
-            | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
+            | {"GlobalEvent": _GLOBAL_EVENT, "Event2": _EVENT_2},
             "parameters": _PARAMETERS,
             "responses": ERROR_RESPONSES,
             "securitySchemes": _SECURITY,
@@ -187,7 +178,7 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
 def _describe_answer(row: AnyOperation, schema: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "The request is accepted."}}
-    if row.id in PREVIEW_IDS:
+    if row.id in VERSION2_IDS:
         schema = _wrap_answer(row.id, schema)
     kind = MEDIA_TYPES.get(row.id, "application/json").partition(";")[0]
     if kind == "application/octet-stream":
@@ -238,15 +229,15 @@ def _describe_streams() -> dict[str, Schema]:
             | describe_failures("/global/event", "GET"),
         },
         "/api/event": _describe_operation(
-            "v2.event.subscribe", "Preview: events of every directory, as they happen."
+            "v2.event.subscribe", "Version 2: events of every directory, as they happen."
         )
         | {
             "parameters": resume_parameters,
             # Its errors, as those of the preview's terminals, have the form of version 1.
-            "responses": _describe_stream("PreviewEvent") | describe_failures("/event", "GET"),
+            "responses": _describe_stream("Event2") | describe_failures("/event", "GET"),
         },
         "/api/pty/{ptyID}/connect": _describe_operation(
-            "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
+            "v2.pty.connect", "Version 2: a WebSocket to a terminal, as /pty/{ptyID}/connect."
         )
         | {
             "parameters": [

@@ -94,7 +94,7 @@ async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
     top = "/" if project_root.project_id == GLOBAL_PROJECT_ID else project_root.root_name
     return LocationInfo(
         directory=project_root.directory_name,
-        project=LocatedProject(id=project_root.project_id, directory=top),
+        project=LocatedProject(id=project_root.project_id, directory=top, canonical=top),
     )
 
 

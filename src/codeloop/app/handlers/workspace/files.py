@@ -58,7 +58,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     """
 
     def read_entries() -> list[FileNode]:
-        target = _resolve_inside(project, args.path)
+        target = resolve_inside(project, args.path)
         try:
             folder_entries = list_folder_entries(
                 target.root, target.real, list_user_excludes(project.settings.environment)
@@ -137,7 +137,7 @@ async def list_changed_files(project: Project, _args: NoArguments) -> list[File]
     ]
 
 
-def _resolve_inside(project: Project, path: str) -> ResolvedFile:
+def resolve_inside(project: Project, path: str) -> ResolvedFile:
     """Resolve a path before anything is read. Raises OperationError when it
     leads out of the work tree.
     """
@@ -160,7 +160,7 @@ def load_file(project: Project, path: str) -> tuple[ResolvedFile, bytes | None]:
     """Return a file and its bytes; None if it is missing. Blocks. Raises OperationError as
     `read_file_content` does.
     """
-    target = _resolve_inside(project, path)
+    target = resolve_inside(project, path)
     try:
         return target, read_file(target.real, FILES_CONTENT.value).data
     except FileNotFoundError:

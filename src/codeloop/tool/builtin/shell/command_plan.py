@@ -203,7 +203,10 @@ async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -
         "callID": ctx.call_id,
     }
     arguments |= {"outside": True} if is_outside else {}
-    variables = await ctx.session.hooks.collect_shell_variables(arguments)
+    variables = {
+        **ctx.session.variables,
+        **await ctx.session.hooks.collect_shell_variables(arguments),
+    }
     if not variables:
         return context
     return replace(

@@ -155,7 +155,7 @@ def make_search_tools(
     `own_entry`: the user's part of `settings`; a key of the user is not sent to an
     address that is not theirs.
     """
-    service = _configure_service(provider, settings, environment, own_entry)
+    service = configure_service(provider, settings, environment, own_entry)
     websearch = make_websearch(service)
     return (
         (websearch,)
@@ -164,12 +164,13 @@ def make_search_tools(
     )
 
 
-def _configure_service(
+def configure_service(
     provider: SearchProvider,
     settings: SearchConfig | None,
     environment: Mapping[str, str],
     own_entry: OwnEntry | None,
 ) -> SearchService:
+    """Return a search service as it is configured; `fault` says what is missing."""
     configured = settings.base_url if settings else None
     base_url = (
         configured or _find_variable(provider.address_variables, environment) or provider.base_url

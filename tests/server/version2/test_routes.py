@@ -1,4 +1,4 @@
-"""`/api/*`: version 1 in the shapes of version 2."""
+"""`/api/*`: version 1 in the shapes of version 2, and of the preview that 1.18 had of it."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,8 @@ import pytest
 from codeloop.kit.lazy import load_object
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.operation import AnyOperation
-from codeloop.server.preview.operations import ANSWERS, PREVIEW_OPERATIONS, Forward
+from codeloop.server.version2.row import Forward
+from codeloop.server.version2.rows import ANSWERS, ROWS
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import wait_until
 
@@ -29,7 +30,7 @@ async def test_the_preview_answers_that_it_is_there(tmp_path: Path) -> None:
         assert await it.get("/api/health") == {"healthy": True}
 
 
-@pytest.mark.parametrize("row", PREVIEW_OPERATIONS, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_what_answers_a_row_takes_its_arguments(row: AnyOperation) -> None:
     match ANSWERS[row.id]:
         case Forward(operation=operation, take=take):
@@ -40,8 +41,8 @@ def test_what_answers_a_row_takes_its_arguments(row: AnyOperation) -> None:
                 ]
             )
             assert take is not None or needed <= fields, "fields that no argument has"
-        case str(handler):
-            hints = get_type_hints(load_object(f"server.preview.{handler}"))
+        case str(handler) if handler:
+            hints = get_type_hints(load_object(f"server.version2.{handler}"))
             assert list(hints.values())[1] == row.takes
         case _:
             pass
@@ -62,7 +63,7 @@ async def test_a_session_is_made_prompted_and_read(tmp_path: Path) -> None:
         last, middle, first = (await it.get(f"{path}/message"))["data"]
         assert (first["type"], first["text"]) == ("user", "go")
         (tool,) = middle["content"]
-        assert (tool["name"], tool["state"]["status"]) == ("bash", "completed")
+        assert (tool["name"], tool["state"]["status"]) == ("shell", "completed")
         assert tool["state"]["input"] == {"command": "echo hi"}
         assert tool["state"]["content"][0]["text"].startswith("hi")
         assert last["content"][0]["text"] == "Done."
@@ -120,13 +121,9 @@ async def test_permissions_and_questions_are_answered(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         assert (await it.get("/api/session/active"))["data"] == {session: {"type": "running"}}
         (request,) = waiting
-        assert (request["action"], request["resources"]) == ("bash", ["echo hi"])
+        assert (request["action"], request["resources"]) == ("shell", ["echo hi"])
         assert (await it.get("/api/permission/request"))["data"] == waiting
         assert (await it.get(f"{path}/{request['id']}"))["data"] == request
-        refused = await it.post(
-            f"/api/session/{session}/prompt", {"prompt": {"text": "x"}, "delivery": "queue"}, 409
-        )
-        assert refused["_tag"] == "ConflictError"
         assert await it.post(f"{path}/{request['id']}/reply", {"reply": "once"}, 204) is None
         await it.post(f"/api/session/{session}/wait", status=204)
         assert (await it.get(path))["data"] == []
@@ -173,7 +170,7 @@ async def test_files_and_terminals(tmp_path: Path) -> None:
         assert {"path": "deep/", "type": "directory"} in (await it.get("/api/fs/list"))["data"]
         read = await it.http.get("/api/fs/read/deep/a%20b.txt")
         assert (read.text, read.headers["content-type"]) == ("text\n", "text/plain; charset=utf-8")
-        assert (await it.get("/api/fs/read/gone", 404))["_tag"] == "NotFoundError"
+        assert (await it.get("/api/fs/read/gone", 404))["_tag"] == "RemoteFileNotFoundError"
         assert (await it.get("/api/fs/read/..%2f..%2fsecret", 400))["_tag"] == "InvalidRequestError"
         opened = (await it.post("/api/pty", {"command": "cat"}))["data"]
         path = f"/api/pty/{opened['id']}"
@@ -214,10 +211,7 @@ async def test_events_have_the_form_of_version_2(tmp_path: Path) -> None:
     [
         ("GET", "/api/session/{session}/history", None),
         ("GET", "/api/session/{session}/event", None),
-        ("POST", "/api/integration/openai/connect/oauth", {"methodID": "x"}),
-        ("GET", "/api/integration/attempt/x", None),
         ("PATCH", "/api/credential/openai", {"label": "x"}),
-        ("POST", "/api/session/{session}/permission", {"action": "bash", "resources": ["x"]}),
     ],
 )
 async def test_what_is_not_offered_says_so(

@@ -1,0 +1,126 @@
+"""The streams of version 2: events as they happen, and the durable ones of a session."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from codeloop.app.app import App
+from codeloop.app.project import Project
+from codeloop.schema.errors import GapError
+from codeloop.schema.event import StampedEvent
+from codeloop.schema.part import Part
+from codeloop.schema.wire import JSON
+from codeloop.server.events.hub import Hub
+from codeloop.server.events.routes import STREAM_HEADERS, EventStream, refuse_stream
+from codeloop.server.events.subscriber import Subscriber
+from codeloop.server.requests import read_arguments
+from codeloop.server.version2.events import EVENTS_EACH, Translator, make_frames
+from codeloop.server.version2.rows import ROWS
+from codeloop.server.version2.session_arguments import FollowLog
+from codeloop.store.followers import read_event_range
+from codeloop.store.store import Store
+
+_LOG_ROW = next(row for row in ROWS if row.id == "v2.session.log")
+
+
+async def open_event_stream(request: Request, _app: App, hub: Hub) -> Response:
+    """Open the stream of the events of all directories, from now on."""
+    if request.method == "HEAD":
+        return Response(headers=STREAM_HEADERS)
+    if hub.is_full:
+        return refuse_stream()
+    subscriber = Subscriber(is_version2=True)
+    hub.add_subscriber(subscriber, None)
+    return EventStream(hub, subscriber, None)
+
+
+def open_translator(store: Store) -> Callable[[StampedEvent, str | None], bytes]:
+    """Return the translation of the events of a store to frames."""
+    translator = make_translator(store)
+    return lambda stamped, directory: make_frames(translator.translate(stamped, directory))
+
+
+def make_translator(store: Store, *, is_replay: bool = False) -> Translator:
+    """Return a translator of the events of a store."""
+
+    def find_parts(session_id: str, message_id: str) -> Sequence[Part]:
+        if store.find_session(session_id) is None:
+            return ()
+        entry = store.read_conversation(session_id).find_entry(message_id)
+        return () if entry is None else entry.parts
+
+    return Translator(find_parts, is_replay=is_replay)
+
+
+async def open_log(request: Request, app: App, hub: Hub) -> Response:
+    """Open the stream of the durable events of a session after a number; with `follow`,
+    it goes on with new ones.
+    """
+    args = await read_arguments(_LOG_ROW, request)
+    if not isinstance(args, FollowLog):
+        raise TypeError("the row of the log takes other arguments")
+    project = await app.find_session_project(args.session_id, app.resolve_directory(None))
+    project.store.get_session(args.session_id)
+    frames = _read_log(project, args.session_id, args.after or 0, follow=args.follow)
+    return StreamingResponse(_end_with(frames, hub), headers=STREAM_HEADERS)
+
+
+async def _end_with(frames: AsyncGenerator[bytes, None], hub: Hub) -> AsyncGenerator[bytes, None]:
+    """Yield frames until there are no more, or the server ends."""
+    async with aclosing(frames):
+        while True:
+            next_frame = asyncio.ensure_future(anext(frames, None))
+            try:
+                await asyncio.wait(
+                    (next_frame, hub.end_signal), return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                if not next_frame.done():
+                    next_frame.cancel()
+                    await asyncio.gather(next_frame, return_exceptions=True)
+            frame = None if next_frame.cancelled() else next_frame.result()
+            if frame is None:
+                return
+            yield frame
+
+
+async def _read_log(
+    project: Project, session_id: str, after: int, *, follow: bool
+) -> AsyncGenerator[bytes, None]:
+    store = project.store
+    directory = store.get_session(session_id).directory
+    until = store.read_last_seq()
+    translator = make_translator(store, is_replay=True)
+
+    def select(events: list[JSON]) -> list[JSON]:
+        return [
+            each
+            for each in events
+            if (durable := each.get("durable")) is not None
+            and durable["aggregateID"] == session_id
+            and durable["seq"] > after
+        ]
+
+    first = max(store.outbox.read_first_seq() - 1, 0)
+    try:
+        for stamped in read_event_range(store.outbox, first, until + 1, (session_id,)):
+            if events := select(translator.translate(stamped, directory)):
+                yield make_frames(events)
+    except GapError:
+        # Other processes have deleted events meanwhile; the client reads the messages.
+        pass
+    is_running = project.runs.is_running(session_id)
+    ended = translator.end_replay(session_id, directory, is_running=is_running)
+    yield make_frames(select(ended))
+    synced: JSON = {"type": "log.synced", "aggregateID": session_id, "seq": until * EVENTS_EACH}
+    yield make_frames([synced])
+    if not follow:
+        return
+    translator.is_replay = False
+    async with aclosing(store.follow(until, session=session_id)) as stream:
+        async for stamped in stream:
+            if events := select(translator.translate(stamped, directory)):
+                yield make_frames(events)
