@@ -58,6 +58,8 @@ _WATCHED_TOOLS = EDIT_TOOLS | frozenset(
 _NAMED_CODE = r"`[^`\n]+`|\b[\w/-]+\.[a-z]\w{0,4}\b"
 _TODO = r"(?i)\bto-?dos?\b"
 _HISTORY = r"\bgit (?:log|show|blame)\b"
+# A shorter answer claims nothing.
+_MIN_CLAIM_CHARS = 12
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -85,13 +87,14 @@ def list_unfinished(
         for each in list_false_claims(review.parts, earlier, checks, answer)
         if not _was_said(each, reminders)
     ]
-    if claims or admits_failure(answer):
+    if claims:
         return claims
-    return [
+    unfinished = [
         *_list_open_todos(review.parts, todos),
         *_describe_checks(checks, root, answer),
         *_describe_test_changes(review, answer, reminders),
     ]
+    return [] if unfinished and admits_failure(answer) else unfinished
 
 
 def list_contradictions(
@@ -123,6 +126,8 @@ def list_false_claims(
     """Yield what the answer claims although nothing in the turn can have done it.
     In doubt nothing.
     """
+    if len(answer) < _MIN_CLAIM_CHARS:
+        return
     calls = [(part, part.state) for part in parts if isinstance(part, ToolPart)]
     done = [(part, state) for part, state in calls if isinstance(state, ToolStateCompleted)]
     commands = [str(state.input.get("command")) for part, state in done if part.tool == "bash"]

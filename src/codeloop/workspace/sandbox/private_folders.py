@@ -7,7 +7,6 @@ and layers or replacements of the user's caches.
 
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -100,7 +99,7 @@ def make_private_home_name() -> str:
     """Return a name for a further private home, as in SandboxGrants;
     it is removed when the process ends.
     """
-    return f"{HOME_NAME}-{secrets.token_hex(8)}"
+    return f"{HOME_NAME}-{os.urandom(8).hex()}"
 
 
 def _remove_further_homes(folder: PrivateFolder) -> None:

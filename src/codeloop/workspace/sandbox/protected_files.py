@@ -8,7 +8,6 @@ and Landlock can't protect a file in a writable folder.
 import asyncio
 import itertools
 import os
-import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -47,6 +46,9 @@ class MovedFile(Struct, frozen=True):
         """Move it back. Returns whether it is at its old path now."""
         if not os.path.lexists(self.path) and _has_no_link_above(self.path):
             with suppress(OSError):
+                # Imported late: hardly a run puts a file back.
+                import shutil
+
                 shutil.move(self.moved, self.path)
         return not os.path.lexists(self.moved)
 
