@@ -161,10 +161,10 @@ class Queries:
         return Entry(decode_message(data, session_id, message_id), tuple(parts))
 
     def measure_sessions(self, sessions: Iterable[str]) -> int:
-        """Return the bytes of the messages of sessions."""
+        """Return the bytes that the messages of sessions take in the file."""
         sql = """
-            SELECT coalesce(sum(length(data)), 0) FROM part
-            WHERE session_id IN (SELECT value FROM json_each(?))"""
+            SELECT coalesce(sum(length(part.data)), 0) FROM part JOIN message ON message.number = part.message
+            WHERE message.session_id IN (SELECT value FROM json_each(?))"""
         return (self._db.fetch_one(sql, _to_json_list(sessions)) or (0,))[0]
 
     def has_any_id(
