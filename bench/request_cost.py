@@ -6,7 +6,6 @@ Also what their input would cost. The rows of the table are named `economy-...`.
 
 import itertools
 import json
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +18,7 @@ from bench.recorded_requests import RecordedRequest
 from bench.scenario_server import Scenario, ScenarioServer
 from bench.subjects import Installation, Subject, install_subject
 from bench.trajectories import make_project
+from tests.support.stored_rows import open_rows
 
 TRAJECTORY_NAMES = ("fix", "refactor", "logs", "resumed", "long")
 """One scenario each; of "resumed" two: `before-break` and, an hour later in the same session,
@@ -117,9 +117,11 @@ def count_common_prefix(earlier: bytes, later: bytes) -> int:
 def _age_sessions(home: Path) -> None:
     """Make all sessions of a home an hour older, in the tables of `codeloop.store`."""
     for path in home.rglob("codeloop.db"):
-        with closing(sqlite3.connect(path)) as database, database:
-            for table in ("session", "message", "part"):
-                rows = database.execute(f"SELECT id, data FROM {table}").fetchall()
+        with closing(open_rows(path)) as database, database:
+            for table, source in (
+                ("session", "session"), ("message", "stored_message"), ("part", "stored_part")
+            ):  # fmt: skip
+                rows = database.execute(f"SELECT id, data FROM {source}").fetchall()
                 older = [
                     (json.dumps(shift_times(json.loads(data))).encode(), name)
                     for name, data in rows

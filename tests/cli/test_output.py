@@ -5,7 +5,6 @@ and all the rest beside it.
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import threading
 import time
@@ -19,6 +18,7 @@ import pytest
 from tests.cli.program import COMMAND, HANGING, Desk, bash, call, events, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer, Counts
+from tests.support.stored_rows import open_rows
 
 DONE = Answer(text="Everything is done.", deltas=3)
 NARRATED = Answer(text="I look first.", calls=bash("echo seen").calls)
@@ -276,13 +276,9 @@ def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path
         return Answer(text="Answer one.", until=is_second_stored if "the first" in text else None)
 
     def is_second_stored() -> bool:
-        with closing(sqlite3.connect(desk.database())) as database:
-            return (
-                database.execute(
-                    "SELECT 1 FROM part WHERE CAST(data AS TEXT) LIKE '%the second%'"
-                ).fetchone()
-                is not None
-            )
+        with closing(open_rows(desk.database())) as database:
+            sql = "SELECT 1 FROM stored_part WHERE data LIKE '%the second%'"
+            return database.execute(sql).fetchone() is not None
 
     desk = Desk(tmp_path)
     with serving(choose) as server:

@@ -3,14 +3,15 @@ its session is shown and gone on with.
 """
 
 import json
-import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Desk, Protocol, bash, call, events, result, serving, steps
 from tests.support.answers import Answer, Call
+from tests.support.stored_rows import open_rows
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
 TEST = (
@@ -146,10 +147,13 @@ def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: P
     assert [row["id"] for row in json.loads(desk.run("session", "list", "--json").stdout)] == [
         other
     ]
-    with sqlite3.connect(desk.database()) as database:
-        assert database.execute(
-            "SELECT count(*) FROM part WHERE session_id = ?", (first,)
-        ).fetchone() == (0,)
+    with closing(open_rows(desk.database())) as database:
+        for table in ("part", "message"):
+            left = database.execute(f"SELECT count(*) FROM {table}").fetchone()
+            of_other = database.execute(
+                f"SELECT count(*) FROM stored_{table} WHERE session_id = ?", (other,)
+            ).fetchone()
+            assert left == of_other
 
 
 @pytest.mark.slow

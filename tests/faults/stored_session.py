@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from tests.cli.program import Desk
+from tests.support.stored_rows import open_rows
 
 
 def check_integrity(desk: Desk) -> None:
@@ -16,10 +17,9 @@ def check_integrity(desk: Desk) -> None:
 
 def read_parts(desk: Desk) -> list[dict[str, Any]]:
     """Return all stored parts in their order."""
-    with closing(sqlite3.connect(desk.database())) as database:
-        return [
-            json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")
-        ]
+    with closing(open_rows(desk.database())) as database:
+        rows = database.execute("SELECT data FROM stored_part ORDER BY id")
+        return [json.loads(data) for (data,) in rows]
 
 
 def list_calls_without_result(desk: Desk) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.fault_injection import POINT_DESCRIPTIONS
+from codeloop.store.database import MIGRATIONS
 from tests.cli.program import COMMAND, Desk, result, serving
 from tests.faults.test_session_move import MOVING
 from tests.faults.test_worktrees import MAKING, MERGING, REMOVING
@@ -158,8 +159,8 @@ import sys
 from pathlib import Path
 from codeloop.store import database
 from codeloop.store.store import Store
-step = "ALTER TABLE session ADD COLUMN extra TEXT; UPDATE session SET extra = 'x'; PRAGMA user_version = 5"
-database.MIGRATIONS = (*database.MIGRATIONS[:4], step)
+step = "ALTER TABLE session ADD COLUMN extra TEXT; UPDATE session SET extra = 'x'; PRAGMA user_version = {}"
+database.MIGRATIONS = (*database.MIGRATIONS, step.format(len(database.MIGRATIONS) + 1))
 store = Store(Path(sys.argv[1]))
 print(len(store.list_sessions()), flush=True)
 """
@@ -190,13 +191,13 @@ def test_a_migration_killed_midway_is_atomic_and_done_by_the_next_start(
 
     assert migrate(CODELOOP_FAULT=f"{point}:kill").returncode == -9
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (4,)
+        assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert "extra" not in [row[1] for row in database.execute("PRAGMA table_info(session)")]
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     done = migrate()
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    with closing(sqlite3.connect(path.with_name(f"{path.name}.v4.bak"))) as backup:
-        assert backup.execute("PRAGMA user_version").fetchone() == (4,)
+    with closing(sqlite3.connect(path.with_name(f"{path.name}.v{len(MIGRATIONS)}.bak"))) as backup:
+        assert backup.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert backup.execute("SELECT count(*) FROM session").fetchone() == (1,)
     refused = desk.run("run", "--format", "json", "-c", "go on")
     assert refused.returncode == 1

@@ -17,6 +17,7 @@ from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.stored_session import list_calls_without_result
 from tests.faults.test_kill import wait_for
 from tests.faults.twelve_steps import TwelveSteps, check_all, continue_work, prepare_project
+from tests.support.stored_rows import open_rows
 
 PHASES = [
     ("prompt.store", 1), ("step.start", 1), ("step.start", 7), ("step.call_ready", 2), ("call.start", 1),
@@ -30,7 +31,7 @@ def last_row(desk: Desk) -> int:
     """Return how much is stored."""
     try:
         with closing(sqlite3.connect(desk.database())) as database:
-            return database.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0]
+            return database.execute("SELECT last FROM outbox").fetchone()[0]
     except (ValueError, sqlite3.Error):
         return 0
 
@@ -44,8 +45,8 @@ def stands_still(desk: Desk) -> bool:
 
 def open_answers(desk: Desk) -> int:
     """Return how many answers are stored as begun and not as ended."""
-    with closing(sqlite3.connect(desk.database())) as database:
-        sql = """SELECT count(*) FROM message WHERE json_extract(data, '$.role') = 'assistant'
+    with closing(open_rows(desk.database())) as database:
+        sql = """SELECT count(*) FROM stored_message WHERE json_extract(data, '$.role') = 'assistant'
                  AND json_extract(data, '$.time.completed') IS NULL"""
         return database.execute(sql).fetchone()[0]
 

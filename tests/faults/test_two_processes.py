@@ -4,7 +4,6 @@ F10).
 
 import json
 import signal
-import sqlite3
 import subprocess
 import time
 from contextlib import closing
@@ -27,6 +26,7 @@ from tests.cli.program import (
 from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.faults.test_kill import kill, wait_for
 from tests.support.answers import Answer
+from tests.support.stored_rows import open_rows, read_feed
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO = Answer(text="Hello.")
@@ -80,7 +80,7 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(
     with serving(turn) as server:
         desk.use(server)
         assert result(desk.run("run", "--format", "json", "hello"))["exitCode"] == 0
-        before = max(number for number, _, _ in outbox(desk))
+        before = max(number for number, _, _ in read_feed(desk.database()))
         database = desk.database()
         workers = [start(desk, WORKER, database, f"w{number}", writes) for number in range(8)]
         stopped = start(desk, STOPPED, database, "half", 0)
@@ -108,23 +108,17 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(
     check_outbox(desk, before, writes)
 
 
-def outbox(desk: Desk) -> list[tuple[int, str, str]]:
-    """Return number, session and kind of every stored event."""
-    with closing(sqlite3.connect(desk.database())) as database:
-        return database.execute(
-            "SELECT seq, session_id, json_extract(data, '$.type') FROM event"
-        ).fetchall()
-
-
 def check_outbox(desk: Desk, before: int, writes: int) -> None:
     """Check that the events of each append stand together, all there,
     and nothing of what was rolled back.
     """
-    rows = [row for row in outbox(desk) if row[0] > before]
+    rows = [row for row in read_feed(desk.database()) if row[0] > before]
     numbers = [number for number, _, _ in rows]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "no gap"
     kinds = ["message.updated", "message.part.updated", "session.updated"]
-    mine = [row for row in rows if row[1].startswith("ses_w") and row[2] != "session.created"]
+    mine = [
+        row for row in rows if (row[1] or "").startswith("ses_w") and row[2] != "session.created"
+    ]
     while (
         mine[0][2] != kinds[0] or mine[1][1] != mine[0][1]
     ):  # the oldest events are pruned, in the middle of an append
@@ -135,8 +129,8 @@ def check_outbox(desk: Desk, before: int, writes: int) -> None:
         assert {(row[1], row[0] - number) for number, row in enumerate(three)} == {
             (three[0][1], three[0][0])
         }
-    with closing(sqlite3.connect(desk.database())) as database:
-        count = "SELECT session_id, count(*) FROM part WHERE session_id LIKE 'ses_w_' GROUP BY session_id"
+    with closing(open_rows(desk.database())) as database:
+        count = "SELECT session_id, count(*) FROM stored_part WHERE session_id LIKE 'ses_w_' GROUP BY session_id"
         assert dict(database.execute(count)) == {f"ses_w{number}": writes for number in range(8)}
         assert database.execute(
             "SELECT count(*) FROM todo WHERE session_id = 'ses_half'"
@@ -193,15 +187,16 @@ def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path
         session_id = events(out)[-1]["sessionID"]
         again = result(desk.run("run", "--format", "json", "-s", session_id, "now"))
         assert again["exitCode"] == 0
-    with closing(sqlite3.connect(desk.database())) as database:
+    with closing(open_rows(desk.database())) as database:
         said = [json.loads(row[0])["text"] for row in database.execute(PROMPTS, (session_id,))]
         assert database.execute("SELECT count(*) FROM lease").fetchone() == (0,)
     assert said == ["work", "now"]
 
 
 PROMPTS = """
-SELECT part.data FROM part JOIN message ON message.id = message_id
-WHERE json_extract(message.data, '$.role') = 'user' AND part.session_id = ? ORDER BY created, part.id"""
+SELECT stored_part.data FROM stored_part JOIN stored_message ON stored_message.id = message_id
+WHERE json_extract(stored_message.data, '$.role') = 'user' AND stored_part.session_id = ?
+ORDER BY stored_part.created, stored_part.id"""
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])

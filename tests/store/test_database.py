@@ -18,17 +18,26 @@ import msgspec
 import pytest
 
 from codeloop.kit.small_files import lock
+from codeloop.schema.errors import GapError
 from codeloop.schema.limits import STORE_BUSY_TIME
+from codeloop.schema.wire import replace
 from codeloop.store import database
+from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
 from codeloop.store.store import Store
+from tests.store.old_database import (
+    old_database,
+    put_event,
+    put_message,
+    put_part,
+    put_request,
+    put_session,
+)
 from tests.store.states import (
-    asked,
     created,
     deleted,
     put,
     question,
-    replied,
     said,
     session,
     text,
@@ -114,19 +123,19 @@ def test_files_and_folder_are_private_to_their_owner(path: Path) -> None:
         os.umask(old)
 
 
-def test_a_migration_keeps_the_data_and_makes_a_private_backup(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path) -> None:
     one = session()
     message = user(one.id)
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
-    old = Store(path)
-    old.append(created(one), said(message), put(text(message, "kept")))
-    old.close()
-    step = "ALTER TABLE session ADD COLUMN extra TEXT; PRAGMA user_version = 2"
-    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], step))
+    part = text(message, "kept")
+    with old_database(path, 1) as old:
+        put_session(old, one)
+        put_message(old, message)
+        put_part(old, part)
     new = Store(path)
-    assert new.read_conversation(one.id).entries[0].info == message
+    assert new.read_conversation(one.id).entries == (Entry(message, (part,)),)
+    new.append(put(replace(part, text="changed")))
+    (entry,) = Store(path).read_conversation(one.id).entries
+    assert entry.parts == (replace(part, text="changed"),)
     backup = path.with_name("codeloop.db.v1.bak")
     assert mode(backup) == 0o600
     assert is_sound(backup)
@@ -136,20 +145,15 @@ def test_a_migration_keeps_the_data_and_makes_a_private_backup(
     assert not list(path.parent.glob("*.part"))
 
 
-def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(path: Path) -> None:
     one, other = session(), session()
     child = session(parent=one.id)
     always, once = question(one.id), question(one.id)
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
-    with monkeypatch.context() as patch:
-        patch.setattr("codeloop.store.apply_event._DELETE_SESSION_STATEMENTS", ())
-        old = Store(path)
-        old.append(created(one), created(other), created(child), asked(always), asked(once))
-        old.append(replied(always, "always"), replied(once, "once"))
-        old.close()
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
+    with old_database(path, 2) as old:
+        for each in (one, other, child):
+            put_session(old, each)
+        put_request(old, always, "always")
+        put_request(old, once, "once")
     new = Store(path)
     assert [(each.id, each.directory) for each in new.permissions.list_all_grants()] == [
         (always.id, "")
@@ -163,15 +167,10 @@ def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
     assert new.permissions.list_all_grants() == []
 
 
-def test_a_database_of_the_first_version_opens_and_keeps_facts(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path) -> None:
     one = session()
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
-    old = Store(path)
-    old.append(created(one))
-    old.close()
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
+    with old_database(path, 1) as old:
+        put_session(old, one)
     new = Store(path)
     assert new.facts.find(one.id) is None
     new.facts.add(one.id, "first")
@@ -185,17 +184,35 @@ def test_a_migration_that_fails_midway_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = session()
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
     Store(path).append(created(one))
-    bad = "ALTER TABLE session ADD COLUMN extra TEXT; DROP TABLE nothing_like_it; PRAGMA user_version = 2"
-    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], bad))
+    version = len(MIGRATIONS)
+    bad = f"ALTER TABLE session ADD COLUMN extra TEXT; DROP TABLE nothing_like_it; PRAGMA user_version = {version + 1}"
+    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS, bad))
     with pytest.raises(StoreError, match="nothing_like_it"):
         Store(path)
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(session)")]
     assert "extra" not in columns
     assert Store(path).get_session(one.id) == one
+
+
+async def test_who_follows_across_a_migration_is_told_to_read_anew(path: Path) -> None:
+    one, message = session(), user("ses_1")
+    with old_database(path, len(MIGRATIONS) - 1) as old:
+        put_session(old, one)
+        put_message(old, message)
+        for _ in range(10):
+            put_event(old, one.id)
+    store = Store(path)
+    last = store.read_last_seq()
+    assert last == 12, "numbers go on"
+    with pytest.raises(GapError, match="Read the state again"):
+        await anext(store.follow(last - 1))
+    store.append(updated(one), said(message))
+    stream = store.follow(last)
+    assert [(await anext(stream)).seq for _ in range(2)] == [last + 1, last + 2]
+    store.close()
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(path: Path) -> None:
@@ -393,7 +410,11 @@ def test_what_deleted_sessions_took_is_given_back_also_while_another_process_rea
 ) -> None:
     store, info = Store(path), session()
     message = user(info.id)
-    store.append(created(info), said(message), put(text(message, "x" * 20_000_000)))
+    store.append(
+        created(info),
+        said(message),
+        put(text(message, random.Random(1).randbytes(10_000_000).hex())),
+    )
     store.close()
     full = path.stat().st_size
     store = Store(path)

@@ -3,15 +3,13 @@ live ones in their place between them.
 """
 
 import asyncio
-import sqlite3
+import random
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +19,7 @@ from codeloop.schema.event import (
     Event,
     PartRemoved,
     PartUpdated,
+    SessionCreated,
     SessionUpdated,
     StampedEvent,
     get_session_id,
@@ -34,7 +33,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.wire import replace
-from codeloop.store.outbox import LARGE_EVENT, PRUNE_INTERVAL
+from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.store.states import created, deleted, gone, put, said, session, text, updated, user
 from tests.support.examples import scale_examples
@@ -77,7 +76,8 @@ def delta(words: str) -> PartDelta:
 
 
 def titles(events: list[StampedEvent]) -> list[str]:
-    return [e.event.properties.info.title for e in events if isinstance(e.event, SessionUpdated)]
+    kinds = (SessionCreated, SessionUpdated)
+    return [e.event.properties.info.title for e in events if isinstance(e.event, kinds)]
 
 
 async def test_a_follower_hears_what_is_stored_after_it_was_made_even_before_its_first_read(
@@ -102,7 +102,7 @@ async def test_replay_then_live_without_a_gap(path: Path) -> None:
     seq = store.append(updated(session(title="6")))
     rest = await until(stream, seq)
     assert [(s.seq, type(s.event).__name__) for s in rest] == [
-        (5, "SessionUpdated"),
+        (5, "SessionCreated"),
         (6, "SessionUpdated"),
         (None, "PartDelta"),
         (7, "SessionUpdated"),
@@ -181,31 +181,47 @@ async def test_who_asks_for_events_that_are_no_longer_kept_is_told_so(
     store.close()
 
 
-async def test_a_large_part_is_stored_once_and_followers_get_it(path: Path) -> None:
+async def test_a_state_is_stored_once_and_each_change_of_it_is_followed(path: Path) -> None:
     store = Store(path)
     one = session()
     message = user(one.id)
-    part = text(message, "a long answer " * 10_000)
-    size = len(msgspec.json.encode(part))
-    last = store.append(
-        created(one), said(message), put(part), updated(replace(one, title="later"))
-    )
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT sum(length(data)) FROM event").fetchone()[0] < LARGE_EVENT < size
-    first = (await take(store.follow(0), last))[2]
-    assert isinstance(first.event, PartUpdated)
-    assert (first.seq, first.event.properties.part, first.event.properties.time) == (3, part, 1)
-    # Who comes later gets the part as it is by then.
-    shorter = replace(part, text="short")
-    store.append(put(shorter))
-    events = await take(store.follow(0), last)
-    assert isinstance(events[2].event, PartUpdated)
-    assert events[2].event.properties.part == shorter
-    store.append(gone(shorter))
-    events = await take(store.follow(0), 3)
-    assert isinstance(events[2].event, PartRemoved)
-    assert events[2].event.properties.part_id == part.id
+    part = text(message, random.Random(1).randbytes(250_000).hex())
+    later = replace(one, title="later")
+    store.append(created(one), said(message), put(part), updated(later))
     store.close()
+    assert path.stat().st_size < 500_000 + 250_000
+    store = Store(path)
+    events = await take(store.follow(0), 4)
+    assert [each.event for each in events] == [
+        replace(made, id=each.event.id)
+        for each, made in zip(
+            events, (created(later), said(message), put(part), updated(later)), strict=True
+        )
+    ]
+    # Who comes later gets the part as it is by then, once for each change.
+    texts = [replace(part, text=text) for text in ("a", "b", "c")]
+    last = store.append(*map(put, texts))
+    events = await take(store.follow(0), last)
+    assert [each.seq for each in events] == list(range(1, last + 1))
+    of_part = [each.event for each in events if isinstance(each.event, PartUpdated)]
+    assert [each.properties.part for each in of_part] == [texts[-1]] * 4
+    last = store.append(gone(part))
+    assert isinstance((await take(store.follow(last - 1), 1))[0].event, PartRemoved)
+    store.close()
+
+
+async def test_an_event_has_the_same_id_whenever_it_is_read(path: Path) -> None:
+    store, other = Store(path), Store(path)
+    stream, foreign = store.follow(0), other.follow(0)
+    waiting = [asyncio.ensure_future(take(each, 3)) for each in (stream, foreign)]
+    await asyncio.sleep(0)
+    one = session()
+    store.append(created(one), updated(one), deleted(session()))
+    live, read = await asyncio.gather(*waiting)
+    ids = [each.event.id for each in live]
+    assert ids == [each.event.id for each in read] == sorted(set(ids))
+    store.close()
+    other.close()
 
 
 async def test_a_deletion_is_no_gap(path: Path) -> None:

@@ -11,11 +11,11 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
-from codeloop.store import database
-from codeloop.store.database import MIGRATIONS, StoreError
+from codeloop.store.database import StoreError
 from codeloop.store.ledger import PaidRequest, Spent, open_ledger
 from codeloop.store.store import Store
-from tests.store.states import assistant, created, deleted, put, said, session, unsaid, user
+from tests.store.old_database import old_database, put_message, put_part, put_session
+from tests.store.states import assistant, created, deleted, said, session, unsaid, user
 
 USED = Tokens(
     input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2, hour_write=1), estimated=7
@@ -88,7 +88,7 @@ def test_a_clock_that_is_set_back_dates_no_row_before_earlier_ones(
     assert store.ledger.sum_spent(0, 0, "/other") == Spent(0.0, 0.0)
 
 
-def fill_old_database(path: Path) -> tuple[Session, Session]:
+def fill_old_database(path: Path, version: int) -> tuple[Session, Session]:
     """Store what an earlier version has: a parent with a title, a subagent, a copy,
     and answers of all kinds.
     """
@@ -104,32 +104,30 @@ def fill_old_database(path: Path) -> tuple[Session, Session]:
     )  # fmt: skip
     child = replace(session(parent=parent.id), time=SessionTime(created=now, updated=now))
     copy = replace(session(), time=SessionTime(created=now + 100, updated=now))
-    store = Store(path)
-    store.append(*map(created, (parent, child, copy)))
-    for at, (owner, kind) in enumerate(
-        ((parent, "turn"), (child, "subagent"), (parent, "compaction"), (copy, "copy"))
-    ):
-        answer = replace(
-            assistant(owner.id, "msg_0", at=now + at), cost=0.5, tokens=USED, retried=USED,
-            summary=True if kind == "compaction" else None,
-        )  # fmt: skip
-        call = ToolPart(
-            id=f"prt_{at}", session_id=owner.id, message_id=answer.id, call_id="c", tool="bash",
-            state=ToolStatePending(input={}, raw=""),
-        )  # fmt: skip
-        store.append(said(user(owner.id)), said(answer), put(call))
-    store.close()
+    with old_database(path, version) as old:
+        for each in (parent, child, copy):
+            put_session(old, each)
+        for at, (owner, kind) in enumerate(
+            ((parent, "turn"), (child, "subagent"), (parent, "compaction"), (copy, "copy"))
+        ):
+            answer = replace(
+                assistant(owner.id, "msg_0", at=now + at), cost=0.5, tokens=USED, retried=USED,
+                summary=True if kind == "compaction" else None,
+            )  # fmt: skip
+            call = ToolPart(
+                id=f"prt_{at}", session_id=owner.id, message_id=answer.id, call_id="c", tool="bash",
+                state=ToolStatePending(input={}, raw=""),
+            )  # fmt: skip
+            put_message(old, user(owner.id))
+            put_message(old, answer)
+            put_part(old, call)
     return parent, child
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("is_migrated", [False, True])
-def test_what_older_databases_hold_is_found(
-    path: Path, monkeypatch: pytest.MonkeyPatch, version: int, *, is_migrated: bool
-) -> None:
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:version])
-    parent, child = fill_old_database(path)
-    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
+def test_what_older_databases_hold_is_found(path: Path, version: int, *, is_migrated: bool) -> None:
+    parent, child = fill_old_database(path, version)
     if is_migrated:
         Store(path).close()
     with closing(open_ledger(path)) as ledger:

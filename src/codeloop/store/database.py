@@ -15,7 +15,9 @@ from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
+from codeloop.store.feed_schema import FEED_MIGRATION
 from codeloop.store.ledger_schema import LEDGER_MIGRATION
+from codeloop.store.packing import unpack
 
 # With fewer free pages, of 4 KB, a file is not worth to be written anew.
 _MIN_FREE_PAGES = 2_000
@@ -67,6 +69,7 @@ MIGRATIONS: tuple[str, ...] = (
     PRAGMA user_version = 3;
     """,
     LEDGER_MIGRATION,
+    FEED_MIGRATION,
 )
 """The script that upgrades to each version, from version 1; its last line sets the version.
 
@@ -295,6 +298,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         )
         with ExitStack() as on_failure:
             on_failure.callback(connection.close)
+            add_functions(connection)
             _prepare(connection, path)
             on_failure.pop_all()
     return connection
@@ -303,9 +307,16 @@ def open_database(path: Path) -> sqlite3.Connection:
 def open_read_only(path: Path) -> sqlite3.Connection:
     """Open an existing file read-only. Raises StoreError."""
     with explain_errors(path):
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds
         )
+    add_functions(connection)
+    return connection
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Add `json_of(data, *keys)`: the JSON of a packed column, as a BLOB."""
+    connection.create_function("json_of", -1, unpack, deterministic=True)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

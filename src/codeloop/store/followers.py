@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, StampedEvent, StoredEvent, get_session_id
 from codeloop.schema.limits import (
-    STORE_EVENTS,
     STORE_POLL,
     STORE_POLL_IDLE,
     STORE_POLL_REST,
@@ -37,12 +36,9 @@ def read_event_range(
     """
     while after + 1 < until:
         batch = outbox.read_events(after, until, roots)
-        if (
-            after < outbox.read_last_seq() - STORE_EVENTS.value
-            and (first := outbox.read_first_seq()) > after + 1
-        ):
+        if after < (pruned := outbox.read_pruned_seq()):
             raise GapError(
-                f"Events {after + 1} to {first - 1} are no longer kept. Read the state again."
+                f"Events {after + 1} to {pruned} are no longer kept. Read the state again."
             )
         if not batch:
             return

@@ -88,8 +88,10 @@ class LedgerEntry:
     def _put(self, cost: float, tokens: Tokens, *, is_open: bool) -> None:
         sql = """
             UPDATE spending SET cost = ?, input = ?, output = ?, reasoning = ?, cache_read = ?, cache_write = ?,
-                hour_write = ?, estimated = ?, is_open = ?, tool_calls = (SELECT count(*) FROM part
-                    WHERE message_id = ? AND substr(data, 1, 14) = CAST('{"type":"tool"' AS BLOB))
+                hour_write = ?, estimated = ?, is_open = ?, tool_calls = (
+                    SELECT count(*) FROM part JOIN message ON message.number = part.message WHERE message.id = ?
+                    AND substr(json_of(part.data, message.session_id, message.id, part.id), 1, 14)
+                        = CAST('{"type":"tool"' AS BLOB))
             WHERE number = ?"""
         self._db.execute(
             sql, (cost, *_list_counts(tokens), int(is_open), self._message_id, self._number)

@@ -12,6 +12,7 @@ from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.permission import Decision, Grant, PermissionRequest
 from codeloop.schema.wire import JSON, encode_json
 from codeloop.store.database import Database, StoreError
+from codeloop.store.packing import pack, unpack
 
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_decision = msgspec.json.Decoder(Decision).decode
@@ -116,7 +117,11 @@ class PermissionRecords:
         """Store a decision; once in `_PRUNE_INTERVAL` decisions, delete the oldest."""
         number = self._db.execute(
             "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
-            (decision.session_id, decision.action, encode_json(decision)),
+            (
+                decision.session_id,
+                decision.action,
+                pack(encode_json(decision), decision.session_id),
+            ),
         )
         if number % _PRUNE_INTERVAL == 0:
             # The decision is stored, so this must not fail; old ones can be removed next time.
@@ -136,10 +141,10 @@ class PermissionRecords:
         or only denials.
         """
         sql = """
-            SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
+            SELECT session_id, data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
             ORDER BY id DESC LIMIT ?3"""
         rows = self._db.fetch_all(sql, session_id, int(denied), limit)
-        return [_decode_decision(row[0]) for row in reversed(rows)]
+        return [_decode_decision(unpack(data, owner)) for owner, data in reversed(rows)]
 
 
 def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:

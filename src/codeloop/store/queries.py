@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
+from codeloop.store.apply_event import decode_message, decode_part
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 from codeloop.store.lease import Leases
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from codeloop.schema.api.session_reports import SessionOverview
 
 _decode_session = msgspec.json.Decoder(Session).decode
-_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 NO_LIMIT = 1 << 60
 """A `limit` that returns all rows. It is also later than any time in ms."""
@@ -147,27 +146,25 @@ class Queries:
         """
         created, message_id = before or (NO_LIMIT, "")
         sql = """
-            SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
+            SELECT number, id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
         # One row more than fits on the page shows whether there are older messages.
         count = NO_LIMIT if limit is None else limit + 1
         rows = self._db.fetch_all(sql, session_id, created, message_id, count)
         page = rows if limit is None else rows[:limit]
-        return [self._read_entry(key, data) for key, data in reversed(page)], len(rows) > len(page)
+        entries = [self._read_entry(session_id, *row) for row in reversed(page)]
+        return entries, len(rows) > len(page)
 
-    def _read_entry(self, message_id: str, data: bytes) -> Entry:
-        parts = self._db.fetch_all(
-            "SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id
-        )
-        return Entry(
-            _message_decoder.decode(data), tuple(_part_decoder.decode(row[0]) for row in parts)
-        )
+    def _read_entry(self, session_id: str, number: int, message_id: str, data: bytes) -> Entry:
+        rows = self._db.fetch_all("SELECT id, data FROM part WHERE message = ? ORDER BY id", number)
+        parts = (decode_part(each, session_id, message_id, part_id) for part_id, each in rows)
+        return Entry(decode_message(data, session_id, message_id), tuple(parts))
 
     def measure_sessions(self, sessions: Iterable[str]) -> int:
-        """Return the bytes of the messages of sessions."""
+        """Return the bytes that the messages of sessions take in the file."""
         sql = """
-            SELECT coalesce(sum(length(data)), 0) FROM part
-            WHERE session_id IN (SELECT value FROM json_each(?))"""
+            SELECT coalesce(sum(length(part.data)), 0) FROM part JOIN message ON message.number = part.message
+            WHERE message.session_id IN (SELECT value FROM json_each(?))"""
         return (self._db.fetch_one(sql, _to_json_list(sessions)) or (0,))[0]
 
     def has_any_id(
@@ -190,13 +187,18 @@ class Queries:
         "": all parts.
         """
         sql = """
-            SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
-            WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
-            ORDER BY message.created, message.id, part.id"""
-        for data, info in self._db.fetch_all(
-            sql, session_id, make_like_pattern(word) if word else ""
-        ):
-            yield _message_decoder.decode(info), _part_decoder.decode(data)
+            SELECT message_id, info, part_id, json FROM (
+                SELECT message.id AS message_id, message.created, message.data AS info, part.id AS part_id,
+                    json_of(part.data, message.session_id, message.id, part.id) AS json
+                FROM message JOIN part ON part.message = message.number WHERE message.session_id = ?1)
+            WHERE ?2 = '' OR CAST(json AS TEXT) LIKE ?2 ESCAPE '!'
+            ORDER BY created, message_id, part_id"""
+        pattern = make_like_pattern(word) if word else ""
+        for message_id, info, part_id, data in self._db.fetch_all(sql, session_id, pattern):
+            yield (
+                decode_message(info, session_id, message_id),
+                decode_part(data, session_id, message_id, part_id),
+            )
 
 
 def make_like_pattern(text: str) -> str:

@@ -18,15 +18,18 @@ from msgspec import Struct
 from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.schema.message import Message
 from codeloop.schema.part import Part, TextPart
+from codeloop.store.apply_event import decode_message
 from codeloop.store.database import explain_errors, transaction
+from codeloop.store.packing import unpack
 
-_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
-_VERSION = 1
+_VERSION = 2
 _TABLES = (
     "CREATE TABLE doc (id INTEGER PRIMARY KEY, part_row INTEGER NOT NULL, part_id TEXT NOT NULL)",
     "CREATE INDEX doc_part_row ON doc (part_row)",
+    "CREATE TABLE seen (number INTEGER NOT NULL)",
+    "INSERT INTO seen VALUES (0)",
     """CREATE VIRTUAL TABLE piece USING fts5(
         text, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1')""",
     f"PRAGMA user_version = {_VERSION}",
@@ -72,18 +75,20 @@ class SearchIndex:
         pieces = _list_pieces(needle)
         # A text of one or two characters has no piece: all documents are compared.
         sql = """
-            SELECT part.session_id, message.data, part.data
-            FROM doc JOIN state.part ON part.rowid = doc.part_row AND part.id = doc.part_id
-                JOIN state.message ON message.id = part.message_id
+            SELECT message.session_id, message.id, part.id, message.data, part.data
+            FROM doc JOIN state.part ON part.number = doc.part_row AND part.id = doc.part_id
+                JOIN state.message ON message.number = part.message
             WHERE ?1 = '' OR doc.id IN (SELECT rowid FROM piece WHERE piece MATCH ?1)
             ORDER BY doc.id DESC"""
         with explain_errors(self._path):
-            for session_id, message, data in self._db.execute(sql, (pieces,)):
+            for *ids, message, data in self._db.execute(sql, (pieces,)):
+                session_id, message_id, _ = ids
                 if session_id in skipped_sessions:
                     continue
-                part = _part_decoder.decode(data)
+                part = _part_decoder.decode(unpack(data, *ids))
                 if isinstance(part, TextPart) and needle in part.text.casefold():
-                    yield FoundPart(session_id, _message_decoder.decode(message), part)
+                    info = decode_message(message, session_id, message_id)
+                    yield FoundPart(session_id, info, part)
 
 
 def remove_index(database: Path) -> None:
@@ -164,31 +169,30 @@ def _create_tables(index: sqlite3.Connection) -> None:
 
 
 def _index_new_texts(index: sqlite3.Connection) -> None:
-    """Index the texts that were stored since the last search."""
+    """Index the texts that were stored or changed since the last search."""
     start = _find_start(index)
-    index.execute("DELETE FROM doc WHERE part_row > ?", (start,))
-    rows = index.execute(
-        "SELECT rowid, id, data FROM state.part WHERE rowid > ? ORDER BY rowid", (start,)
-    )
-    for row, part_id, data in rows:
-        if text := _read_text(data):
+    last = index.execute("SELECT last FROM state.outbox").fetchone()[0]
+    sql = """
+        SELECT part.number, message.session_id, message.id, part.id, part.data
+        FROM state.part CROSS JOIN state.message ON message.number = part.message
+        WHERE part.number > ?1 OR part.changed > ?1 ORDER BY part.number"""
+    for number, *ids, data in index.execute(sql, (start,)):
+        index.execute("DELETE FROM doc WHERE part_row = ?", (number,))
+        if text := _read_text(unpack(data, *ids)):
             added = index.execute(
-                "INSERT INTO doc (part_row, part_id) VALUES (?, ?)", (row, part_id)
+                "INSERT INTO doc (part_row, part_id) VALUES (?, ?)", (number, ids[-1])
             )
             index.execute("INSERT INTO piece (rowid, text) VALUES (?, ?)", (added.lastrowid, text))
+    index.execute("UPDATE seen SET number = ?", (last,))
 
 
 def _find_start(index: sqlite3.Connection) -> int:
-    """Return a number such that all parts up to it are as they were when they were indexed.
-
-    A part that is stored again gets a new number, as a rule. But the last one keeps its number,
-    those of deleted ones at the end are given out again, and a compacted database (VACUUM) is
-    numbered anew. So the last document that is still in its place may have changed, those before
-    it have not.
+    """Return the number of the last change that is indexed;
+    0: it is the index of another database, of which no part is in its place.
     """
     known = index.execute("SELECT part_row, part_id FROM doc ORDER BY part_row DESC")
-    same_part = "SELECT 1 FROM state.part WHERE rowid = ? AND id = ?"
-    if not any(index.execute(same_part, row).fetchone() for row in known):
-        return 0
-    before = known.fetchone()
-    return before[0] if before else 0
+    same_part = "SELECT 1 FROM state.part WHERE number = ? AND id = ?"
+    if any(index.execute(same_part, row).fetchone() for row in known):
+        return index.execute("SELECT number FROM seen").fetchone()[0]
+    index.execute("DELETE FROM doc")
+    return 0

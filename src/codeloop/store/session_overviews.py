@@ -10,6 +10,7 @@ from codeloop.schema.jobs import read_running_jobs
 from codeloop.schema.message import Session
 from codeloop.store.database import Database
 from codeloop.store.lease import Leases
+from codeloop.store.packing import unpack
 
 _decode_session = msgspec.json.Decoder(Session).decode
 _ABORT_ERROR = "MessageAbortedError"
@@ -64,7 +65,7 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
     }
     waiting = _read_open_requests(db)
     last_message_sql = (
-        "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
+        "SELECT id, data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
     )
     session_overviews: list[SessionOverview] = []
     for (data,) in db.fetch_all(
@@ -74,7 +75,7 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
         if session.time.archived:
             continue
         row = db.fetch_one(last_message_sql, session.id)
-        last_message = _decode_last_message(row[0]) if row else None
+        last_message = _decode_last_message(unpack(row[1], session.id, row[0])) if row else None
         is_running = session.id in running
         # Questions of a killed process don't count, since nobody waits for their answers.
         question = waiting.get(session.id, "") if is_running else ""

@@ -1,7 +1,7 @@
 """The store of a project's sessions, the only writer of its database.
 Handlers, turns and the server use it.
 
-`append` applies events to the state tables and adds them to the outbox, in one transaction; then it
+`append` applies events to the state tables and numbers them, in one transaction; then it
 passes them to the followers. `publish_live` only passes an event to the followers. All calls are
 made on the event loop's thread: a transaction takes about 25 µs. `SharedStores` has one store for
 each file, however many use it.
@@ -139,17 +139,21 @@ class Store:
         """Store the events that `make_events` returns, as `append` does.
         It is called inside the transaction.
         """
-        seq = 0
         with self._db.transaction():
             events = make_events()
-            for event in events:
-                apply_event(self._db, event)
+            first = self.outbox.take_numbers(len(events)) if events else 0
+            events = [
+                self.outbox.stamp(event, number) for number, event in enumerate(events, first)
+            ]
+            for number, event in enumerate(events, first):
+                is_kept = apply_event(self._db, event, number)
                 fault_injection.pass_point("store.outbox")
-                seq = self.outbox.add(event)
+                if not is_kept:
+                    self.outbox.add(event, number)
         if not events:
             return self.read_last_seq()
+        seq = first + len(events) - 1
         # Events of other processes have smaller numbers, so the views need them before these.
-        first = seq - len(events) + 1
         self._apply_foreign_events(first)
         self._apply_to_views(events)
         self._last_seen = seq
@@ -309,7 +313,7 @@ class Store:
             batch = self.outbox.read_events(self._last_seen, until, self._views)
             # Events that no view has seen were pruned: the views are read anew
             # from the state tables.
-            if self.outbox.read_first_seq() > self._last_seen + 1:
+            if self.outbox.read_pruned_seq() > self._last_seen:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
             self._last_seen = (batch[-1].seq if batch else None) or until - 1

@@ -185,6 +185,9 @@ def _list_recorded_files(site: Path, distribution: Path) -> Iterator[Path]:
     """
     if b"file:" in read_start_or_empty(distribution / "direct_url.json", _MAX_RECORD_BYTES):
         return
+    # Imported late: few folders have environments.
+    import csv
+
     text = read_start_or_empty(distribution / "RECORD", _MAX_RECORD_BYTES).decode(
         "utf-8", "replace"
     )

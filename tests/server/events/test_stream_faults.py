@@ -363,8 +363,9 @@ async def test_a_store_that_fails_ends_the_streams_and_they_go_on_when_it_works_
             async with following(it, path, "0") as stream:
                 await converged(stream, mirror, store)
                 place = stream.place
+                other.execute("UPDATE outbox SET last = last + 1")
                 seq = other.execute(
-                    "INSERT INTO event (session_id, data) VALUES ('x', 'garbage')"
+                    "INSERT INTO event SELECT last, 'x', 'garbage' FROM outbox"
                 ).lastrowid
                 with pytest.raises(EOFError):
                     await stream.until(lambda _: False)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,6 +12,7 @@ import pytest
 
 from tests.cli.program import Desk, serving, steps
 from tests.support.answers import Answer
+from tests.support.stored_rows import open_rows
 from tests.tui.terminal.screen import ScreenTerminal
 
 READY = "\x1b[?2004h"
@@ -116,8 +116,8 @@ def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
     assert terminal.end() == 0
     assert terminal.lost() == ""
     terminal.wait_for("Resume with: codeloop --session")
-    with closing(sqlite3.connect(desk.database())) as database:
-        stored = [json.loads(row[0]) for row in database.execute("select data from message")]
+    with closing(open_rows(desk.database())) as database:
+        stored = [json.loads(row[0]) for row in database.execute("SELECT data FROM stored_message")]
     (answer,) = [message for message in stored if message["role"] == "assistant"]
     assert answer["error"]["name"] == "MessageAbortedError"
     assert answer["time"]["completed"]

@@ -80,6 +80,8 @@ _EXCHANGES = {
         "that a pull request was opened, and none was opened in this turn",
     ),
 }
+# A shorter answer claims nothing.
+_MIN_CLAIM_CHARS = 6
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -107,13 +109,14 @@ def list_unfinished(
         for each in list_false_claims(review.parts, earlier, checks, answer)
         if not _was_said(each, reminders)
     ]
-    if claims or admits_failure(answer):
+    if claims:
         return claims
-    return [
+    unfinished = [
         *_list_open_todos(review.parts, todos),
         *_describe_checks(checks, root, answer),
         *_describe_test_changes(review, answer, reminders),
     ]
+    return [] if unfinished and admits_failure(answer) else unfinished
 
 
 def list_contradictions(
@@ -166,6 +169,8 @@ def list_false_claims(
     """Yield what the answer claims although nothing in the turn can have done it.
     In doubt nothing.
     """
+    if len(answer) < _MIN_CLAIM_CHARS:
+        return
     calls = [(part, part.state) for part in parts if isinstance(part, ToolPart)]
     done = [(part, state) for part, state in calls if isinstance(state, ToolStateCompleted)]
     runs = [

@@ -148,7 +148,10 @@ class ToolCallAssembler:
         """Make the call ready if its arguments are complete,
         now that the service goes on to something else.
         """
-        return self._make_ready(call) if call.name and call.is_complete else []
+        # First what costs nothing: an answer may have hundreds of calls.
+        if call.is_ready or not call.name:
+            return []
+        return self._make_ready(call) if call.is_complete else []
 
     def finish_calls(self, *, complete: bool) -> list[ModelEvent]:
         """End the answer; return the events of the calls that became ready by it.

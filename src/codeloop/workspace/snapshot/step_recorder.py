@@ -55,6 +55,8 @@ class StepRecorder:
         self._session_id = session_id
         self._message_id = message_id
         self._heartbeat: asyncio.TimerHandle | None = None
+        # The record as it is stored: most calls of a step add nothing to it.
+        self._stored: OpenStep | None = None
         # Only a step that was cut off has one: a file that changed later, in ns,
         # was changed by somebody else.
         self._latest_change: int | None = None
@@ -168,8 +170,12 @@ class StepRecorder:
             omitted={os.fsencode(path): each for path, each in self._omitted.items()},
             unrecorded={os.fsencode(path): reason for path, reason in self._unrecorded.items()},
         )
+        if step == self._stored:
+            self._snapshots.open_steps.touch(self._message_id)
+            return
         try:
             self._snapshots.open_steps.store(step)
+            self._stored = step
         except OSError as error:
             note = f"If codeloop is killed in this step, it can't be undone: {error.strerror}."
             if note not in self._notes:
