@@ -192,7 +192,6 @@ def _list_recorded_files(site: Path, distribution: Path) -> Iterator[Path]:
         "utf-8", "replace"
     )
     # Imported late: only an environment with packages has such a list.
-    import csv
 
     for row in csv.reader(text.splitlines()):
         if row and row[0].endswith(_LOADED_SUFFIXES):

@@ -104,7 +104,7 @@ async def _read_log(
             and durable["seq"] > after
         ]
 
-    first = max(store.outbox.read_first_seq() - 1, 0)
+    first = store.outbox.read_pruned_seq()
     try:
         for stamped in read_event_range(store.outbox, first, until + 1, (session_id,)):
             if events := select(translator.translate(stamped, directory)):

@@ -94,6 +94,7 @@ class Translator:
         if seen is None:
             return []
         changes = [*self._flush_prompt(session_id, seen)]
+        changes += self._end_last_answer(session_id, seen)
         if seen.is_executing and not is_running:
             changes += self._end_execution(session_id, seen)
         return [
@@ -167,8 +168,8 @@ class Translator:
             case stored.MessageUpdated(properties=p):
                 if isinstance(p.info, AssistantMessage):
                     yield from self._translate_answer(session_id, seen, p.info)
-                # A summary is added when the turn is over.
-                elif p.info.id not in seen.prompts and p.info.summary is None:
+                # A summary is added when the turn is over; what is read again has it already.
+                elif p.info.id not in seen.prompts and (self.is_replay or p.info.summary is None):
                     seen.prompts = {*sorted(seen.prompts)[-8:], p.info.id}
                     seen.prompt, seen.prompt_parts = p.info, []
             case stored.PartUpdated(properties=p):
@@ -203,8 +204,9 @@ class Translator:
         self, session_id: str, seen: SessionSeen, info: AssistantMessage
     ) -> Iterator[Change]:
         answer = seen.answers.get(info.id)
-        seen.last_answer = info
+        is_first = answer is None
         if answer is None:
+            yield from self._end_last_answer(session_id, seen)
             answer = seen.answers[info.id] = AnswerSeen(is_summary=bool(info.summary))
             if len(seen.answers) > 1:
                 # Only the last ones still change.
@@ -217,6 +219,21 @@ class Translator:
             seen.inbox.clear()
             if not answer.is_summary:
                 yield "session.step.started", describe_step(session_id, info)
+        seen.last_answer = info
+        # What is read again is complete from the beginning, and its parts follow.
+        if not (self.is_replay and is_first):
+            yield from self._end_answer(session_id, seen, info, answer)
+
+    def _end_last_answer(self, session_id: str, seen: SessionSeen) -> Iterator[Change]:
+        """Tell of the end of an answer that is read again, if nothing has told of it."""
+        info = seen.last_answer
+        if self.is_replay and info is not None and (answer := seen.answers.get(info.id)):
+            yield from self._end_answer(session_id, seen, info, answer)
+
+    def _end_answer(
+        self, session_id: str, seen: SessionSeen, info: AssistantMessage, answer: AnswerSeen
+    ) -> Iterator[Change]:
+        """Tell of the end of an answer that has ended, once."""
         if info.time.completed is None or answer.is_ended:
             return
         answer.is_ended = True

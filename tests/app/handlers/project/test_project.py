@@ -79,7 +79,8 @@ async def test_outside_a_repository_the_project_is_the_global_one(tmp_path: Path
             session.time.updated,
         )
         located = LocationInfo(
-            directory=str(it.work), project=LocatedProject(id="global", directory="/")
+            directory=str(it.work),
+            project=LocatedProject(id="global", directory="/", canonical="/"),
         )
         assert await it.client.call(LOCATION_GET, NoArguments()) == located
 
@@ -91,7 +92,7 @@ async def test_in_a_repository_the_project_is_that_of_its_first_commit(tmp_path:
         assert (current.id, current.worktree, current.vcs) == (first, str(it.work), "git")
         assert (await it.client.call(PATH_GET, NoArguments())).worktree == str(it.work)
         assert (await it.client.call(LOCATION_GET, NoArguments())).project == LocatedProject(
-            id=first, directory=str(it.work)
+            id=first, directory=str(it.work), canonical=str(it.work)
         )
 
 
