@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT
 NAME = r"['\"]?codeloop(?:\[[\w,-]*\])?(?:\s?[=<>~!]=?\s?[\w.*]+)?(?![\w/.@-])"
 INSTALLS = re.compile(
     r"(?:\b(?:pip[\d.]*|pipx|uv|poetry|pdm|hatch|rye|conda|mamba|npm|pnpm|yarn|bun|brew|apt|apt-get)\b(?:\s+[\w.]+)?"
-    r"\s+(?:install|add|run|inject|download|upgrade|tool run)\b|\b(?:uvx|npx|bunx)\b|--(?:with|from|spec)\b)"
+    r"\s+(?:install|add|run|download|upgrade|tool run)\b|\binject(?:\s+-\S+)*\s+\w[\w.-]*|\b(?:uvx|npx|bunx)\b|--(?:with|from|spec)\b)"
     rf"(?:\s+[^\s#;&|`]+)*?[\s=]{NAME}",
 )
 ENTRY = re.compile(
@@ -67,6 +67,7 @@ def list_files() -> Iterator[Path]:
         "uv run --with codeloop fix.py",
         "poetry add codeloop",
         "brew install codeloop",
+        "pipx inject tools codeloop",
         '"package": "codeloop==0.1.0"',
         'dependencies = ["codeloop"]',
     ],
@@ -79,6 +80,7 @@ def test_a_name_that_would_be_installed_is_found(line: str) -> None:
     "line",
     [
         "pipx uninstall codeloop",
+        "pipx inject --force codeloop ./automation",
         "pip install .                  # then: codeloop",
         "pip install ~/codeloop",
         "pip install git+https://git.example/team/codeloop.git@0123",

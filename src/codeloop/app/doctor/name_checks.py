@@ -122,7 +122,9 @@ def _examine_agents(config: Config) -> Iterator[Finding]:
         if command.agent and command.agent not in agents:
             yield _explain_unknown("agent", f"command.{name}.agent", command.agent, agents)
     for rule in config.permission:
-        if rule.permission == "task" and not any(matches(name, rule.pattern) for name in known):
+        # A pattern such as `review-*` is meant for agents that may come.
+        is_one = rule.permission == "task" and not {"*", "?"} & {*rule.pattern}
+        if is_one and rule.pattern not in known:
             yield _explain_unknown("agent", "permission.task", rule.pattern, known)
 
 
@@ -203,7 +205,9 @@ def _examine_tools(settings: ProjectSettings) -> Iterator[Finding]:
 def _examine_skills(settings: ProjectSettings) -> Iterator[Finding]:
     known = settings.skills.by_name
     for rule in settings.config.permission:
-        if rule.permission == "skill" and not any(matches(name, rule.pattern) for name in known):
+        # A pattern such as `internal-*` is meant for skills that may come.
+        is_one = rule.permission == "skill" and not {"*", "?"} & {*rule.pattern}
+        if is_one and rule.pattern not in known:
             yield _explain_unknown("skill", "permission.skill", rule.pattern, known)
 
 

@@ -1,4 +1,4 @@
-"""What has changed, in the words of version 2: in sessions, in directories. Pure."""
+"""What has changed, in the words of version 2: in sessions, calls, directories."""
 
 from collections.abc import Iterator
 
@@ -7,17 +7,21 @@ from msgspec import to_builtins
 from codeloop.schema import event as stored
 from codeloop.schema import live_events as live
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
-from codeloop.schema.wire import JSON
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStatePending, ToolStateRunning
+from codeloop.schema.wire import JSON, encode_json
 from codeloop.server.version2.answer_forms import (
     translate_permission,
     translate_question,
     write_answers,
 )
 from codeloop.server.version2.catalog_forms import translate_project
+from codeloop.server.version2.event_state import AnswerSeen, PartSeen
+from codeloop.server.version2.names import rename_call
 from codeloop.server.version2.session_forms import (
     make_object,
     read_own_rules,
     translate_model_ref,
+    translate_output,
     translate_revert,
     translate_rules,
     translate_session,
@@ -190,3 +194,32 @@ def translate_directory_event(event: stored.Event) -> Iterator[Change]:
                 yield f"{name}.updated", {}
         case _:
             pass
+
+
+def translate_call(ids: JSON, answer: AnswerSeen, part: ToolPart) -> Iterator[Change]:
+    """Tell of a call what clients don't know yet."""
+    known = answer.parts.get(part.id)
+    state = part.state
+    name, arguments = rename_call(part.tool, state.input)
+    ids = {**ids, "id": part.call_id}
+    if known is None:
+        known = answer.parts[part.id] = PartSeen("tool", 0, "pending")
+        yield "session.tool.input.started", {**ids, "name": name}
+    if isinstance(state, ToolStatePending):
+        return
+    if known.status == "pending":
+        text = encode_json(arguments).decode()
+        yield "session.tool.input.ended", {**ids, "text": text}
+        yield "session.tool.called", {**ids, "input": arguments, "executed": False}
+        known.status = "running"
+    elif isinstance(state, ToolStateRunning):
+        yield "session.tool.progress", {**ids, "metadata": state.metadata or {}}
+    if isinstance(state, ToolStateRunning) or known.status == "ended":
+        return
+    known.status = "ended"
+    more = {"content": translate_output(state), "metadata": state.metadata or {}, "executed": False}
+    if isinstance(state, ToolStateCompleted):
+        yield "session.tool.success", {**ids, **more}
+    else:
+        error = {"type": "unknown", "message": state.error}
+        yield "session.tool.failed", {**ids, "error": error, **more}

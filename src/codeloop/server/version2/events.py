@@ -17,9 +17,6 @@ from codeloop.schema.part import (
     StepStartPart,
     TextPart,
     ToolPart,
-    ToolStateCompleted,
-    ToolStatePending,
-    ToolStateRunning,
 )
 from codeloop.schema.wire import JSON, encode_json
 from codeloop.server.version2.event_changes import (
@@ -28,17 +25,16 @@ from codeloop.server.version2.event_changes import (
     describe_new,
     describe_step,
     name_item,
+    translate_call,
     translate_directory_event,
     translate_session_event,
 )
 from codeloop.server.version2.event_state import AnswerSeen, PartSeen, SessionSeen
 from codeloop.server.version2.inbox import describe_message
-from codeloop.server.version2.names import rename_call
 from codeloop.server.version2.session_forms import (
     translate_error,
     translate_finish,
     translate_model_ref,
-    translate_output,
     translate_tokens,
 )
 
@@ -297,7 +293,7 @@ class Translator:
             return
         ids = {"sessionID": session_id, "assistantMessageID": part.message_id}
         if isinstance(part, ToolPart):
-            yield from _translate_call(ids, answer, part)
+            yield from translate_call(ids, answer, part)
             return
         kind = "text" if isinstance(part, TextPart) else "reasoning"
         known = answer.parts.get(part.id)
@@ -372,35 +368,6 @@ def _read_time(event_id: str) -> int:
     except ValueError:
         return now
     return now - ((now - low) & ((1 << 36) - 1))
-
-
-def _translate_call(ids: JSON, answer: AnswerSeen, part: ToolPart) -> Iterator[Change]:
-    """Tell of a call what clients don't know yet."""
-    known = answer.parts.get(part.id)
-    state = part.state
-    name, arguments = rename_call(part.tool, state.input)
-    ids = {**ids, "id": part.call_id}
-    if known is None:
-        known = answer.parts[part.id] = PartSeen("tool", 0, "pending")
-        yield "session.tool.input.started", {**ids, "name": name}
-    if isinstance(state, ToolStatePending):
-        return
-    if known.status == "pending":
-        text = encode_json(arguments).decode()
-        yield "session.tool.input.ended", {**ids, "text": text}
-        yield "session.tool.called", {**ids, "input": arguments, "executed": False}
-        known.status = "running"
-    elif isinstance(state, ToolStateRunning):
-        yield "session.tool.progress", {**ids, "metadata": state.metadata or {}}
-    if isinstance(state, ToolStateRunning) or known.status == "ended":
-        return
-    known.status = "ended"
-    more = {"content": translate_output(state), "metadata": state.metadata or {}, "executed": False}
-    if isinstance(state, ToolStateCompleted):
-        yield "session.tool.success", {**ids, **more}
-    else:
-        error = {"type": "unknown", "message": state.error}
-        yield "session.tool.failed", {**ids, "error": error, **more}
 
 
 def make_event(kind: str, data: JSON, directory: str | None) -> JSON:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import to_builtins
 
 from codeloop.agent.calls.call_rules import Ceiling, read_ceilings, set_ceilings
-from codeloop.app.handlers.session.session import create_session as create_stored_session
+from codeloop.app.handlers.session.session import create_named_session
 from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.schema.api.session_requests import (
     SESSION_EVERYTHING,
@@ -18,7 +18,7 @@ from codeloop.schema.api.session_requests import (
     ListAllSessions,
     UpdateSession,
 )
-from codeloop.schema.ids import is_id, now_ms
+from codeloop.schema.ids import is_id, new_id, now_ms
 from codeloop.schema.message import ENVIRONMENT_KEY, ModelRef, Session
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRule
@@ -85,7 +85,9 @@ async def create_session(request: Request2, args: takes.CreateSession2) -> JSON:
     )
     project = await request.get_project()
     with project.track_request():
-        return translate_session(await create_stored_session(project, created, args.id))
+        return translate_session(
+            await create_named_session(project, created, args.id or new_id("ses"))
+        )
 
 
 def _restrict(

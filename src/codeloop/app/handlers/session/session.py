@@ -38,12 +38,15 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
-async def create_session(
-    project: Project, args: CreateSession, session_id: str | None = None
-) -> Session:
-    """Create a session in the project's directory, with an id that a client has chosen, or a new
-    one. Raises OperationError for an unknown parent, agent or model.
+async def create_session(project: Project, args: CreateSession) -> Session:
+    """Create a session in the project's directory. Raises OperationError for an unknown parent,
+    agent or model.
     """
+    return await create_named_session(project, args, new_id("ses"))
+
+
+async def create_named_session(project: Project, args: CreateSession, session_id: str) -> Session:
+    """Create a session with an id that a client has chosen; else as `create_session`."""
     project_root = project.settings.project_root
     if args.parent_id is not None:
         project.store.get_session(args.parent_id)
@@ -53,7 +56,7 @@ async def create_session(
         check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
     now = now_ms()
     session = Session(
-        id=session_id or new_id("ses"),
+        id=session_id,
         slug=make_slug(),
         project_id=project_root.project_id,
         directory=project_root.directory_name,
