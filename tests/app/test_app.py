@@ -320,8 +320,10 @@ async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) ->
 
 
 async def test_an_idle_project_that_is_followed_keeps_no_process(tmp_path: Path) -> None:
-    commands = [make_answer(make_call("bash", command="echo $((20 + 3)) > made"))] * 2
-    async with app(tmp_path, [commands[0], DONE, commands[1], DONE]) as it:
+    kept = f"/tmp/{tmp_path.name}-kept"
+    first = make_answer(make_call("bash", command=f"echo $((20 + 3)) | tee {kept} > made"))
+    second = make_answer(make_call("bash", command=f"cat {kept} > made; rm {kept}"))
+    async with app(tmp_path, [first, DONE, second, DONE]) as it:
         work, before = tmp_path / "work", list_descendants()
         session = await made(it, work)
         await carry_out(it, PROMPT, saying(session), work)
@@ -336,4 +338,4 @@ async def test_an_idle_project_that_is_followed_keeps_no_process(tmp_path: Path)
         await wait_until(lambda: not list_descendants() - before)
         (work / "made").unlink()
         await carry_out(it, PROMPT, saying(session), work)
-        assert (work / "made").read_text() == "23\n", "its processes start again by themselves"
+        assert (work / "made").read_text() == "23\n", "its processes start again, with their files"

@@ -305,6 +305,19 @@ def test_what_a_check_writes_itself_is_no_change_of_its_files(tmp_path: Path) ->
     assert ended["goal"]["left"] == ["protected files changed: tests/fixtures/kept.txt was changed"]
 
 
+@pytest.mark.parametrize("edited", ["assert True", "assert  True"])
+def test_a_test_that_a_check_rewrites_can_not_be_weakened(tmp_path: Path, edited: str) -> None:
+    desk = shop(tmp_path)
+    (desk.work / "test_a.py").write_text("def test_a():\n    assert  1 == 2\n")
+    rewrite = "sed -i 's/assert  /assert /' test_a.py"
+    check = f"{rewrite}; {shlex.quote(sys.executable)} -c 'import test_a; test_a.test_a()'"
+    weaken = bash(f"printf 'def test_a():\\n    {edited}\\n' > test_a.py")
+    with serving(script(weaken, DONE)) as server:
+        desk.use(server)
+        ended = result(desk.run(*RUN, "--check", check, "--rounds", "1"))
+    assert ended["goal"]["left"] == ["protected files changed: test_a.py was changed"]
+
+
 @pytest.mark.parametrize(
     ("passing_runs", "status"), [("1", "not_done"), ("1-2", "not_done"), ("1-9", "done")]
 )

@@ -80,6 +80,10 @@ _MAX_HASHED_BYTES = 16 * 1024 * 1024
 _MAX_SCRIPT_BYTES = 256 * 1024
 # Scripts that run scripts are followed to this depth.
 _MAX_SCRIPT_DEPTH = 3
+# Of files that a check may write in each run, such as a result of the time.
+_DATA_SUFFIXES = frozenset(
+    (".txt", ".log", ".json", ".csv", ".tsv", ".xml", ".html", ".out", ".tmp", ".db", ".sqlite")
+)
 # The hash of a file of which nothing affects checks.
 _NOTHING = "-" + hashlib.sha256(b"").hexdigest()
 _WORD = r"[\w./@+-]+"
@@ -169,9 +173,19 @@ def hash_check_files(
     return CheckFiles(hashes, frozenset(decisive))
 
 
-def find_changed_names(before: CheckFiles, now: CheckFiles) -> frozenset[str]:
-    """Return the names of the files that were made, changed or deleted between two looks."""
-    return frozenset(dict(before.hashes.items() ^ now.hashes.items()))
+def find_written_data(before: CheckFiles, now: CheckFiles) -> frozenset[str]:
+    """Return the names of the data files that a run of the checks between two looks has made,
+    changed or deleted. Tests, settings and programs are never among them.
+    """
+    changed = dict(before.hashes.items() ^ now.hashes.items())
+    kept, code = before.decisive | now.decisive, compile_patterns(TEST_GLOBS[1:])
+    return frozenset(
+        name
+        for name in changed
+        if Path(name).suffix in _DATA_SUFFIXES
+        and name not in kept
+        and not any(each.fullmatch(name) for each in code)
+    )
 
 
 def describe_changes(

@@ -36,7 +36,7 @@ from codeloop.workspace.check_files import (
     CheckFiles,
     compile_patterns,
     describe_changes,
-    find_changed_names,
+    find_written_data,
     hash_check_files,
 )
 from codeloop.workspace.sandbox.private_folders import make_private_home_name
@@ -116,9 +116,9 @@ class GoalRounds:
         mean that the model is stuck.
         """
         self._check_files = CheckFiles({}, frozenset())
-        """The check files before the work began."""
+        """The check files before the work began, and after the first run of the checks."""
         self._written_files: frozenset[str] = frozenset()
-        """The check files that the checks write themselves."""
+        """The data among the check files that the checks write themselves."""
         self._counts_before: dict[str, TestCounts | None] = {}
         self._failed_before: set[str] = set()
         """The checks that failed before the work began."""
@@ -145,8 +145,8 @@ class GoalRounds:
             if not _has_passed(part):
                 self._failed_before.add(command)
         if self.goal.checks:
-            written = await self._hash_check_files(engine)
-            self._written_files = find_changed_names(self._check_files, written)
+            before, self._check_files = self._check_files, await self._hash_check_files(engine)
+            self._written_files = find_written_data(before, self._check_files)
         self._store_progress(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
@@ -264,7 +264,7 @@ class GoalRounds:
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return the result of each, and what is missing."""
-        changes = await self._list_changes(engine)
+        before = await self._hash_check_files(engine)
         commands = self.goal.checks or self._find_model_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
         parts: list[ToolPart] = []
@@ -274,8 +274,12 @@ class GoalRounds:
             )
             parts = await self._repeat_lucky_checks(engine, session_id, parts)
         # Compared again after the checks ran: a check may have changed the files, too.
-        if not changes:
-            changes = await self._list_changes(engine)
+        now = await self._hash_check_files(engine)
+        # What each run writes anew says nothing about the work.
+        written = self._written_files & find_written_data(before, now)
+        changes = describe_changes(self._check_files, before, written) or describe_changes(
+            self._check_files, now, written
+        )
         checks = [self._judge_check(part) for part in parts]
         problems: list[str] = []
         if changes:
@@ -303,11 +307,6 @@ class GoalRounds:
             if missing:
                 problems.append(missing)
         return ChecksOutcome(checks, problems)
-
-    async def _list_changes(self, engine: Engine) -> list[str]:
-        """Describe the changes of check files, except those that the checks write themselves."""
-        now = await self._hash_check_files(engine)
-        return describe_changes(self._check_files, now, self._written_files)
 
     async def _repeat_lucky_checks(
         self, engine: Engine, session_id: str, parts: list[ToolPart]

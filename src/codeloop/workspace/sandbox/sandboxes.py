@@ -204,7 +204,10 @@ class Sandboxes:
         """
         async with self._entering:
             if all(sandbox.starter.is_idle for sandbox in self._sandboxes):
+                # What the model has put there stays for its next turn.
+                temporary, self.temporary = self.temporary, None
                 await self.close()
+                self.temporary = temporary
         return not self._sandboxes
 
     async def close(self) -> None:
