@@ -609,6 +609,9 @@ def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_p
         desk.use(model, permission={"*": "allow"})
 
         def open_page(method: str, params: Any) -> Any:
+            if method == "session/request_permission":
+                # The server is started with a folder, which it may want to write to.
+                return {"outcome": {"outcome": "selected", "optionId": "once"}}
             assert (method, params["mode"], params["url"]) == (
                 "elicitation/create",
                 "url",
@@ -622,7 +625,7 @@ def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_p
                 "sessionId"
             ]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Visit"))
-            assert len(editor.asked) == 1
+            assert len(editor.asked) == 2
             assert "accept" in editor.calls("plain_visit")["content"][0]["content"]["text"]
             editor.updates.clear()
             editor.ask("session/prompt", sessionId=session_id, prompt=text("/compact"))

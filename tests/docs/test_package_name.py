@@ -15,7 +15,9 @@ from tests.docs.pages import ROOT
 NAME = r"['\"]?codeloop(?:\[[\w,-]*\])?(?:\s?[=<>~!]=?\s?[\w.*]+)?(?![\w/.@-])"
 INSTALLS = re.compile(
     r"(?:\b(?:pip[\d.]*|pipx|uv|poetry|pdm|hatch|rye|conda|mamba|npm|pnpm|yarn|bun|brew|apt|apt-get)\b(?:\s+[\w.]+)?"
-    r"\s+(?:install|add|run|download|upgrade|tool run)\b|\binject(?:\s+-\S+)*\s+\w[\w.-]*|\b(?:uvx|npx|bunx)\b|--(?:with|from|spec)\b)"
+    # After `inject` stands the name of an environment.
+    r"\s+(?:install|add|run|download|upgrade|tool run)\b|\binject(?:\s+-\S+)*\s+\w[\w.-]*"
+    r"|\b(?:uvx|npx|bunx)\b|--(?:with|from|spec)\b)"
     rf"(?:\s+[^\s#;&|`]+)*?[\s=]{NAME}",
 )
 ENTRY = re.compile(

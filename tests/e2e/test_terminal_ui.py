@@ -153,6 +153,8 @@ def test_a_turn_goes_on_in_the_background_and_is_found_again_when_it_asks(
         screen.type("tell a long story", "Enter")
         screen.sees("word-3", "esc twice stops")
         screen.type("/background", "Enter")
+        screen.sees("What runs in the background (1) is ended; this turn goes on.")
+        screen.type("", "y")
         code, said = screen.ended()
         assert code == 0
         assert "works in the background." in said

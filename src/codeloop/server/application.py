@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     from codeloop.server.version2.routes import Version2Site
     from codeloop.server.web_dir import WebApp
 
-_VERSION2_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# All that are known: which of them a path takes is said by the answer to the others.
+_VERSION2_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

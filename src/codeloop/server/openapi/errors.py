@@ -62,6 +62,7 @@ ERROR_SCHEMAS: dict[str, Schema] = {
     "ForbiddenError": _define_tagged_error("ForbiddenError"),
     "InvalidCursorError": _define_tagged_error("InvalidCursorError"),
     "ServiceUnavailableError": _define_tagged_error("ServiceUnavailableError"),
+    "TaggedError": _describe_object(_tag=_STRING, message=_STRING),
     "WorktreeError": _describe_object(
         name={"type": "string", "enum": _WORKTREE_ERRORS}, data=_describe_object(message=_STRING)
     ),
@@ -137,7 +138,7 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
     `names_things`: its query or body may name something that does not exist, as a path may.
     """
     if path.startswith("/api/") and path not in _VERSION_1_PATHS:
-        return _describe_preview_failures(path, method)
+        return _describe_version2_failures(path, method)
     responses = {
         status: {"$ref": f"#/components/responses/{name}"}
         for status, name in _COMMON_RESPONSES.items()
@@ -178,36 +179,26 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
     return dict(sorted(responses.items()))
 
 
-_PREVIEW_NOT_FOUND = (
-    "ThingNotFoundError",
-    "SessionNotFoundError",
-    "MessageNotFoundError",
-    "ProviderNotFoundError",
-)
-_SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
-"""Errors that have the same form in both versions."""
-
-
-def _describe_preview_failures(path: str, method: str) -> dict[str, Schema]:
-    """Return the error responses of an operation of the preview by status."""
+def _describe_version2_failures(path: str, method: str) -> dict[str, Schema]:
+    """Return the error responses of an operation of version 2 by status."""
     responses = {
         status: {"$ref": f"#/components/responses/{name}"}
         for status, name in _COMMON_RESPONSES.items()
     }
     responses["400"] = _describe_response(
-        "The request is not valid, or not supported.", "InvalidRequestError", "InvalidCursorError"
+        "The request is not valid, or not supported.", "TaggedError"
     )
+    responses["404"] = _describe_response(
+        "The request names something that does not exist.", "TaggedError"
+    )
+    responses["409"] = _describe_response("Something that goes on prevents it.", "TaggedError")
     if path.endswith("/connect-token"):
         responses["403"] = _describe_response(
-            "The header that asks for a ticket is missing.", "ForbiddenError", "Refused"
+            "The header that asks for a ticket is missing.", "TaggedError", "Refused"
         )
-    responses["404"] = _describe_response(
-        "The request names something that does not exist.", *_PREVIEW_NOT_FOUND, *_SHARED_NOT_FOUND
-    )
     if method in {"POST", "PUT", "PATCH"}:
-        responses["409"] = _describe_response("A turn is running.", "ConflictError")
-        responses["413"] = _describe_response("The body is too large.", "InvalidRequestError")
+        responses["413"] = _describe_response("The body is too large.", "TaggedError")
         responses["503"] = _describe_response(
-            "It takes longer than the server waits.", "ServiceUnavailableError"
+            "It takes longer than the server waits.", "TaggedError"
         )
     return dict(sorted(responses.items()))

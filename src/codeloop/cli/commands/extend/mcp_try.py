@@ -138,6 +138,9 @@ def _make_allowance(refusals: Sequence[HelperRefusal]) -> Allowance:
 
 def _ask_for_places(name: str, entry: JSON, tried: TriedServer) -> JSON:
     """Ask whether a server may write where its entry names files; return the entry then."""
+    # A remote server names none, and one that waits for a sign-in was not started.
+    if not tried.places:
+        return entry
     places = list_open_places(tried.folder, tried.places.values())
     if not places:
         return entry
