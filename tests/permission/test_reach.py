@@ -63,7 +63,7 @@ def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> N
     rows = [
         place
         for row in ROW.findall(programs)
-        for place in re.findall(r"`([a-z_/.]+/[a-z_.]*)`", row)
+        for place in re.findall(r"`([a-z0-9_/.]+/[a-z0-9_.]*)`", row)
     ]
     found = {
         file.relative_to(base).as_posix()
