@@ -29,6 +29,8 @@ FIX = (
     Answer(text="Fixed: `add` subtracted. The tests pass."),
 )
 TURNS: dict[str, tuple[Answer, ...]] = {
+    # A page may have the same thing done twice: then there is nothing left to change.
+    "no file was changed in this turn": (FIX[-1],),
     "tests fail": FIX,
     "failing test": FIX,
     "nothing is left": (Answer(text="Nothing is left to do."),),
