@@ -28,9 +28,9 @@ FIX = (
     TESTS,
     Answer(text="Fixed: `add` subtracted. The tests pass."),
 )
+# A page may have the same thing done twice: then only this is left to change.
+SPACED = calls("edit", filePath="calc.py", oldString="return ", newString="return  ")
 TURNS: dict[str, tuple[Answer, ...]] = {
-    # A page may have the same thing done twice: then there is nothing left to change.
-    "no file was changed in this turn": (FIX[-1],),
     "tests fail": FIX,
     "failing test": FIX,
     "nothing is left": (Answer(text="Nothing is left to do."),),
@@ -82,4 +82,6 @@ class Model:
             return OVERLOADED
         turn = next((turn for words, turn in TURNS.items() if words in prompt), OTHER)
         done = sum(message["role"] == "assistant" for message in messages[last:])
-        return turn[min(done, len(turn) - 1)]
+        answer = turn[min(done, len(turn) - 1)]
+        is_fixed = b"a - b" not in received.body
+        return SPACED if answer is FIX[2] and is_fixed else answer
