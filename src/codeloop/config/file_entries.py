@@ -94,12 +94,21 @@ def find_server_place(text: str, name: str) -> tuple[str, ...]:
     """
     value = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
     for place in _SERVER_PLACES:
-        inner: object = value
-        for key in (*place, name):
-            inner = cast("JSON", inner).get(key) if isinstance(inner, dict) else None
-        if isinstance(inner, dict):
+        if isinstance(_find_value(value, (*place, name)), dict):
             return (*place, name)
     return ("mcp", name)
+
+
+def read_value(file: Path, path: Sequence[str]) -> Any:
+    """Return the value at a path of keys in a file, as it is written there; None: it has none."""
+    text = read_text(file, CONFIG_BYTES.value) or "{}"
+    return _find_value(parse_jsonc(text, depth=CONFIG_DEPTH.value).value, path)
+
+
+def _find_value(value: object, path: Sequence[str]) -> Any:
+    for key in path:
+        value = cast("JSON", value).get(key) if isinstance(value, dict) else None
+    return value
 
 
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
@@ -30,8 +30,8 @@ class Allowance(Struct, frozen=True):
 def widen_entry(entry: JSON, allowance: Allowance) -> JSON:
     """Return the entry of a helper with more allowed. Its `sandbox` and `environment` change."""
     changed = {**entry}
-    if allowance.is_off or allowance.readable or allowance.writable or allowance.hosts:
-        changed["sandbox"] = widen_sandbox(entry.get("sandbox"), allowance)
+    if (widened := widen_sandbox(entry.get("sandbox"), allowance)) is not None:
+        changed["sandbox"] = widened
     if allowance.variables:
         pairs = (each.partition("=") for each in allowance.variables)
         new = {name: value if sign else f"{{env:{name}}}" for name, sign, value in pairs}
@@ -39,8 +39,14 @@ def widen_entry(entry: JSON, allowance: Allowance) -> JSON:
     return changed
 
 
-def widen_sandbox(sandbox: Any, allowance: Allowance) -> JSON | bool:
-    """Return the value of `sandbox` with more allowed; False: none."""
+def widen_sandbox(
+    sandbox: Any, allowance: Allowance, *, network: Literal["on", "off"] = "on"
+) -> JSON | bool | None:
+    """Return the value of `sandbox` with more allowed, the same if it allows that already;
+    False: none.
+
+    `network`: what programs of this kind have where the value names none.
+    """
     if allowance.is_off or sandbox is False:
         return False
     value: JSON = {**cast("JSON", sandbox)} if isinstance(sandbox, dict) else {}
@@ -51,10 +57,11 @@ def widen_sandbox(sandbox: Any, allowance: Allowance) -> JSON | bool:
         if more:
             value[key] = list(dict.fromkeys((*value.get(key, ()), *more)))
     # Where the network is not limited, a list of hosts would limit it.
-    if allowance.hosts and (value.get("network") in {"off", "hosts"} or value.get("hosts")):
+    present = value.get("network") or ("hosts" if value.get("hosts") else network)
+    if allowance.hosts and present != "on":
         value["network"] = "hosts"
         value["hosts"] = list(dict.fromkeys((*value.get("hosts", ()), *allowance.hosts)))
-    return value or True
+    return value or cast("bool | None", sandbox)
 
 
 def write_paths(paths: Iterable[str]) -> list[str]:

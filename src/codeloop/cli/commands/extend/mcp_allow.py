@@ -2,7 +2,7 @@
 Its options are those of `add`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,15 +12,20 @@ from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.client.local import LocalClient
-from codeloop.config.file_entries import choose_entry_file, find_server_place, write_value
+from codeloop.config.file_entries import (
+    choose_entry_file,
+    find_server_place,
+    read_value,
+    write_value,
+)
 from codeloop.config.files import read_text
 from codeloop.config.forms.allowances import Allowance, widen_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.transport.server_refusals import describe_access, forget_server_refusals
-from codeloop.kit.jsonc import is_object, parse_jsonc
+from codeloop.kit.jsonc import is_object
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.limits import CONFIG_BYTES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OPTIONS = (
@@ -42,6 +47,14 @@ def add_allowance_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def add_to_sandbox(file: Path, key: str, more: Iterable[str]) -> None:
+    """Add paths or hosts to a list of the sandbox of commands. Those that a project adds hold only
+    there, so the list is that of the file.
+    """
+    present = read_value(file, ("sandbox", key)) or ()
+    write_value(file, ("sandbox", key), list(dict.fromkeys((*present, *more))))
 
 
 @click.command("allow")
@@ -89,9 +102,7 @@ def _write_allowance(
     """Write what is allowed to the entry of a server, wherever that stands in its file."""
     text = read_text(file, CONFIG_BYTES.value) or "{}"
     place = find_server_place(text, name)
-    entry: Any = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
-    for key in place:
-        entry = entry.get(key) if is_object(entry) else None
+    entry: Any = read_value(file, place)
     if not is_object(entry):
         raise UsageProblem(
             f"{file} has no object with the name {escape_controls(name)!r}, which could be changed."
@@ -107,8 +118,7 @@ def _write_allowance(
     if is_projects and allowance.hosts:
         # What a project's server reaches is what commands reach.
         own_file = choose_entry_file(settings.paths, None)
-        hosts = [*dict.fromkeys((*settings.config.sandbox.hosts, *allowance.hosts))]
-        write_value(own_file, ("sandbox", "hosts"), hosts)
+        add_to_sandbox(own_file, "hosts", allowance.hosts)
     if is_projects and settings.trusted:
         root = settings.project_root
         trust_changed_file(settings.paths, root.root, root.directory, file)

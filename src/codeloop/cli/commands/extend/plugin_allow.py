@@ -6,13 +6,11 @@ from typing import Any
 import click
 
 from codeloop.app.extensions.hooks import PROGRAMS_FOLDER
-from codeloop.cli.commands.extend.mcp_allow import add_allowance_options
-from codeloop.cli.commands.extend.tool_allow import describe_sandbox
+from codeloop.cli.commands.extend.mcp_allow import add_allowance_options, add_to_sandbox
 from codeloop.cli.target.project import load_settings
-from codeloop.config.file_entries import choose_entry_file, write_value
+from codeloop.config.file_entries import choose_entry_file, read_value, write_value
 from codeloop.config.forms.allowances import Allowance, widen_sandbox, write_paths
 from codeloop.extend.host.host_callbacks import HOSTS_FOLDER
-from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.sandbox.helper_refusals import forget_refusals
 
@@ -40,16 +38,25 @@ def allow(*, for_projects: bool, **flags: Any) -> None:
     settings = load_settings()
     file = choose_entry_file(settings.paths, None)
     if for_projects:
-        _widen_commands(file, settings.config.sandbox, allowance)
+        _widen_commands(file, allowance)
     else:
-        present = describe_sandbox(settings.config.sandbox.extensions)
-        write_value(file, ("sandbox", "extensions"), widen_sandbox(present, allowance))
+        place = ("sandbox", "extensions")
+        present = read_value(file, place)
+        if present is True and not allowance.is_off:
+            raise UsageProblem(
+                'With `"extensions": true` they run in the sandbox of commands, which has to allow it:'
+                " codeloop plugin allow --project ..."
+            )
+        if (widened := widen_sandbox(present, allowance)) == present:
+            click.echo("That is allowed already.")
+            return
+        write_value(file, place, widened)
     for name in EXTENSION_FOLDERS:
         forget_refusals(settings.paths.data / PROGRAMS_FOLDER / name)
     click.echo(f"Written to {file}.")
 
 
-def _widen_commands(file: Path, present: SandboxConfig, allowance: Allowance) -> None:
+def _widen_commands(file: Path, allowance: Allowance) -> None:
     """Write what the sandbox of commands allows more, each key by itself."""
     if allowance.is_off:
         raise UsageProblem(
@@ -61,5 +68,4 @@ def _widen_commands(file: Path, present: SandboxConfig, allowance: Allowance) ->
         ("hosts", allowance.hosts),
     ):
         if more:
-            values = list(dict.fromkeys((*getattr(present, key), *more)))
-            write_value(file, ("sandbox", key), values)
+            add_to_sandbox(file, key, more)

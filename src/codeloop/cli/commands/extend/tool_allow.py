@@ -9,25 +9,18 @@ import click
 from codeloop.cli.commands.extend.mcp_allow import add_allowance_options
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.target.project import load_settings
-from codeloop.config.file_entries import choose_entry_file, write_value
+from codeloop.config.file_entries import choose_entry_file, read_value, write_value
 from codeloop.config.forms.allowances import Allowance, widen_sandbox
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.config import ProgramSandboxConfig
+from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.wire import JSON
+from codeloop.workspace.format.formatter_rows import FORMATTER_ROWS
 
 
 @click.group(cls=CommandGroup)
 def formatter() -> None:
     """Let formatters do more than their sandbox does."""
-
-
-def describe_sandbox(sandbox: bool | ProgramSandboxConfig | None) -> JSON | bool | None:
-    """Return a value of `sandbox` as a configuration file has it."""
-    if sandbox is None or isinstance(sandbox, bool):
-        return sandbox
-    names = ("readable", "writable", "network", "hosts")
-    return {name: value for name in names if (value := getattr(sandbox, name))}
 
 
 def _make_command(section: Literal["formatter", "lsp"], noun: str) -> click.Command:
@@ -47,11 +40,19 @@ def _make_command(section: Literal["formatter", "lsp"], noun: str) -> click.Comm
         settings = load_settings()
         config = settings.config
         entries = config.formatter if section == "formatter" else config.lsp
-        entry = entries.get(name) if isinstance(entries, dict) else None
-        present = describe_sandbox(entry.sandbox) if entry is not None else None
-        file = choose_entry_file(settings.paths, None)
-        write_value(file, (section, name, "sandbox"), widen_sandbox(present, allowance))
-        click.echo(f"{escape_controls(name)}: written to {file}.")
+        rows = FORMATTER_ROWS if section == "formatter" else load_server_rows()
+        known = {row.name for row in rows}.union(entries if isinstance(entries, dict) else ())
+        shown = escape_controls(name)
+        if name not in known:
+            similar = format_suggestion(find_similar(name, sorted(known)))
+            raise UsageProblem(f"There is no {noun} {shown!r}.{similar}")
+        file, place = choose_entry_file(settings.paths, None), (section, name, "sandbox")
+        present = read_value(file, place)
+        if (widened := widen_sandbox(present, allowance, network="off")) == present:
+            click.echo(f"{shown}: that is allowed already.")
+            return
+        write_value(file, place, widened)
+        click.echo(f"{shown}: written to {file}.")
 
     return allow
 
