@@ -81,6 +81,20 @@ def test_what_was_added_of_another_version_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_was_added_and_has_lost_its_files_counts_as_not_installed(tmp_path: Path) -> None:
+    run = install(tmp_path, VERSION)
+    (tmp_path / "site/codeloop_automation").unlink()
+    for arguments in (("fleet", "--help"), ("fleet", "status")):
+        done = run(*arguments)
+        assert done.returncode == 2
+        assert "which is not installed here" in done.stderr
+        assert "Traceback" not in done.stderr
+    shown = run("debug", "limits")
+    assert shown.returncode == 0, shown.stderr
+    assert "fleet.lease" not in shown.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADDED)
 def test_a_command_that_is_not_installed_says_what_installs_it(run: Run, name: str) -> None:
     for arguments in ((name,), (name, "--help"), (name, "list", "--json")):

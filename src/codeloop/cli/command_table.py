@@ -155,7 +155,7 @@ class RootGroup(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was called. Raises UsageProblem: it is not installed."""
-        if (row := COMMANDS.get(args[0])) is not None and row.find(args[0]) is None:
+        if args[0] in COMMANDS and self.get_command(ctx, args[0]) is None:
             from codeloop.cli.missing_commands import explain_missing_command
 
             raise explain_missing_command(args[0])

@@ -96,7 +96,13 @@ class LazyGroup(CommandGroup):
         del ctx
         lazy_command = self._lazy_commands.get(cmd_name)
         load = lazy_command.find(cmd_name) if lazy_command is not None else None
-        return load() if load is not None else None
+        try:
+            return load() if load is not None else None
+        except ImportError:
+            # A distribution whose files are gone is still named by what it left.
+            if lazy_command is not None and lazy_command.target:
+                raise
+            return None
 
     def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help; "": it is not installed."""

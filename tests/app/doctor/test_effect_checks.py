@@ -69,6 +69,14 @@ def test_what_can_never_act_is_named(
 
 
 HOOK = {"type": "command", "command": "true"}
+PROJECT_NAMES = {
+    "permission": {
+        "gonetool": "deny",
+        "skill": {"nothing": "deny"},
+        "task": {"stranger": "deny"},
+    },
+    "hooks": {"PreToolUse": [{"matcher": "mcp__gone__list", "hooks": [HOOK]}]},
+}
 NAMES = {
     "default_agent": "nobody",
     "command": {
@@ -79,9 +87,9 @@ NAMES = {
     "agent": {"reviewer": {"description": "d", "model": "fake/lost"}},
     "subagents": {"model": "fake/away"},
     "permission": {
-        "gonetool": "deny",
-        "skill": {"nothing": "deny"},
-        "task": {"stranger": "deny"},
+        "skill": {"pfd": "deny"},
+        "task": {"reviewwer": "deny"},
+        "note": "ask",
         "notes_*": "deny",
     },
     "mcp": {"notes": {"type": "local", "command": ["true"]}},
@@ -101,7 +109,7 @@ NAMES = {
             {"matcher": "Bash", "hooks": [{"type": "command", "command": "/no/hook.sh --fix"}]},
             {"matcher": "Bash", "hooks": [{"type": "command", "command": "no-such-program"}]},
             {"matcher": "Bash", "hooks": [{"type": "command", "command": "./plain.sh"}]},
-            {"matcher": "mcp__gone__list", "hooks": [HOOK]},
+            {"matcher": "mcp__nots__list", "hooks": [HOOK]},
             {"matcher": "Write"},
         ],
         "Stop": [{"matcher": "Bash", "hooks": [HOOK]}],
@@ -130,6 +138,10 @@ TOLD_NAMES = (
     "no-such-program is not on the PATH",
     "plain.sh is not executable",
     "'mcp__gone__list' names no MCP server",
+    "permission.skill names no skill: pfd. Did you mean `pdf`?",
+    "permission.task names no agent: reviewwer. Did you mean `reviewer`?",
+    "note *: ask is about no tool",
+    "'mcp__nots__list' names no MCP server",
     "hooks.PreToolUse[4] has nothing in `hooks`",
     "Stop takes no matcher",
     "'startpu' matches nothing",
@@ -152,8 +164,83 @@ def test_each_name_that_stands_for_nothing_is_named(tmp_path: Path) -> None:
     (desk.work / "plain.sh").write_text("exit 0")
     (desk.work / "AGENTS.md").write_text("Be brief.")
     (desk.work / "CLAUDE.md").write_text("Be long.")
+    (desk.work / "codeloop.json").write_text(json.dumps(PROJECT_NAMES))
+    assert desk.run("trust").returncode == 0
     shown = " ".join(desk.run("debug", "config").stderr.split())
     assert [told for told in TOLD_NAMES if told not in shown] == []
+
+
+def make_hooks(*commands: str) -> list[dict[str, str]]:
+    return [{"type": "command", "command": command} for command in commands]
+
+
+USUAL = {
+    "enabled_providers": ["anthropic"],
+    "agent": {"reviewer": {"description": "d", "model": "openai/gpt-5"}},
+    "permission": {
+        "playwright": "ask",
+        "puppeteer*": "ask",
+        "skill": {"release-notes": "deny"},
+        "task": {"translator": "deny"},
+    },
+    "hooks": {
+        "Stop": [{"matcher": ".*", "hooks": [HOOK]}, {"matcher": "*", "hooks": [HOOK]}],
+        "UserPromptSubmit": [{"matcher": "^.*$", "hooks": [HOOK]}],
+        "PreToolUse": [
+            {"matcher": "mcp__memory__.*", "hooks": [HOOK]},
+            {
+                "matcher": ".*",
+                "hooks": make_hooks(
+                    *("command -v jq", "source x.sh", ". x.sh", "type jq", "trap true EXIT"),
+                    *("return 0", "local a", "unset A", "shift", "wait", "umask 077"),
+                    *("ulimit -n", "alias a=b", "function f { true; }", "select a", ": x"),
+                    *("hash jq", "getopts a b", "[ -f x ]", "[[ x ]]", "! true", "{ true; }"),
+                ),
+            },
+        ],
+    },
+}
+
+
+@pytest.mark.slow
+def test_a_usual_setup_has_no_warning(tmp_path: Path) -> None:
+    assert make_desk(tmp_path, USUAL).run("debug", "config").stderr == ""
+
+
+@pytest.mark.slow
+def test_a_matcher_is_named_once_for_all_hooks_of_its_group(tmp_path: Path) -> None:
+    hooks = make_hooks("true", "true", "no-such-program")
+    groups = {
+        "Stop": [{"matcher": "Bash", "hooks": hooks}],
+        "PreToolUse": [{"matcher": "Bahs", "hooks": hooks}],
+    }
+    shown = make_desk(tmp_path, {"hooks": groups}).run("debug", "config").stderr
+    assert shown.count("takes no matcher") == 1
+    assert shown.count("matches no tool") == 1
+    assert shown.count("is not on the PATH") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("Be long. @AGENTS.md", False),
+        ("# Ours\n\nSee @./AGENTS.md.\nBe long.", False),
+        ("Be long.\n@docs/more.md", False),
+        ("Be long.\n@docs/gone.md", True),
+        ("Be long.\n@CLAUDE.md", True),
+    ],
+)
+def test_what_imports_the_other_file_is_not_to_be_imported_by_it(
+    text: str, is_named: bool, tmp_path: Path
+) -> None:
+    desk = make_desk(tmp_path, {})
+    (desk.work / "docs").mkdir()
+    (desk.work / "docs/more.md").write_text("@../CLAUDE.md @../AGENTS.md")
+    (desk.work / "AGENTS.md").write_text("Be brief.")
+    (desk.work / "CLAUDE.md").write_text(text)
+    shown = " ".join(desk.run("debug", "config").stderr.split())
+    assert ("CLAUDE.md is not read, since" in shown) is is_named
 
 
 @pytest.mark.slow

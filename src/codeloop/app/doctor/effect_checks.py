@@ -8,15 +8,23 @@ from itertools import islice
 from pathlib import Path
 
 from codeloop.app.doctor.finding import Finding
-from codeloop.app.doctor.name_checks import examine_hook, examine_names, warn
+from codeloop.app.doctor.name_checks import (
+    examine_matcher,
+    examine_names,
+    examine_program,
+    is_for_all,
+    warn,
+)
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN_TOOLS
+from codeloop.config.instruction_rules import list_imports
 from codeloop.config.instructions import read_instructions
 from codeloop.config.sources import format_keys
 from codeloop.extend.hooks.configured.matchers import matches_name
 from codeloop.extend.hooks.configured.script_names import list_script_names
 from codeloop.extend.skills import filter_skills
 from codeloop.kit.jsonc import KeyPath
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.wildcard import covers, matches
 from codeloop.permission.rule_patterns import find_meant_permission, list_wildcards
 from codeloop.schema.config import HookConfig
@@ -36,10 +44,17 @@ def examine_effects(settings: ProjectSettings, commands: Collection[str] = ()) -
     `commands`: the slash commands of the program, which come before the user's.
     """
     yield from _end_with("rules", _examine_rules(settings), len(settings.config.permission))
+    groups: dict[tuple[str, str, str], HookConfig] = {}
+    for row in settings.config.hooks:
+        # All hooks of a group have its matcher.
+        groups.setdefault((row.event, row.matcher, row.place.rsplit(":", 2)[0]), row)
     hooks = [
         finding
-        for row in settings.config.hooks
-        for finding in (*_examine_hook(row), *examine_hook(row, settings))
+        for row in groups.values()
+        for finding in (*_examine_tool_matcher(row), *examine_matcher(row, settings))
+    ]
+    hooks += [
+        finding for row in settings.config.hooks for finding in examine_program(row, settings)
     ]
     yield from _end_with("hooks", hooks, len(settings.config.hooks))
     yield from examine_names(settings, commands)
@@ -53,7 +68,7 @@ def examine_effects(settings: ProjectSettings, commands: Collection[str] = ()) -
     read_files = {each.path for each in found.files}
     for folder in settings.project_root.folders:
         ours, theirs = folder / "AGENTS.md", folder / "CLAUDE.md"
-        # Many projects have one that only imports or links the other.
+        # Many projects have one that imports or links the other.
         if ours in read_files and theirs not in read_files and _has_own_text(theirs, ours):
             text = f"{theirs} is not read, since {ours} is there."
             warnings.append(warn("instructions", text, "Import it there: @CLAUDE.md"))
@@ -61,12 +76,28 @@ def examine_effects(settings: ProjectSettings, commands: Collection[str] = ()) -
 
 
 def _has_own_text(file: Path, other: Path) -> bool:
-    """Return whether a file holds more than an import of the other one, and is not that one."""
-    try:
-        text = file.read_text(errors="replace").strip()
-        return not file.samefile(other) and text not in {"", f"@{other.name}", f"@./{other.name}"}
-    except OSError:
-        return False
+    """Return whether a file says something, is not the other one, and does not import that,
+    directly or by files between: both would import each other.
+    """
+    seen: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        each = waiting.pop()
+        try:
+            text = each.read_text(errors="replace").strip() if each.is_file() else ""
+            if each.samefile(other):
+                return False
+        except (OSError, ValueError):
+            text = ""
+        if each == file and not text:
+            return False
+        seen.add(each)
+        imports = {
+            Path(os.path.normpath(each.parent / expand_user_path(name)))
+            for name in list_imports(text)
+        }
+        waiting += [path for path in imports - seen if path.suffix == ".md"]
+    return True
 
 
 def _end_with(name: str, findings: Sequence[Finding], count: int) -> Iterator[Finding]:
@@ -160,9 +191,9 @@ def _list_names(root: Path) -> list[str]:
     return list(islice(walk(), _MAX_FILES))
 
 
-def _examine_hook(row: HookConfig) -> Iterator[Finding]:
+def _examine_tool_matcher(row: HookConfig) -> Iterator[Finding]:
     """Yield a finding on a hook whose matcher names no tool that there can be."""
-    if row.event not in _TOOL_EVENTS or row.matcher.strip() in {"", "*"}:
+    if row.event not in _TOOL_EVENTS or is_for_all(row.matcher):
         return
     names = [name for tool in BUILTIN_TOOLS for name in list_script_names(tool)]
     # Tools of servers, of extensions and skills are only known once these run.

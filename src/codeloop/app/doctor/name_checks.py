@@ -37,12 +37,14 @@ _PAGE_FOLDERS = frozenset({"agent", "agents", "command", "commands"})
 _SKILL_FOLDERS = frozenset({"skill", "skills"})
 # Matches a first word that is a program and nothing that a shell replaces: `./check.sh`, `ruff`.
 _PROGRAM_WORD = r"[\w./+-]+(?=\s|$)"
-_SHELL_WORDS = frozenset(
-    (
-        *("cd", "echo", "test", "true", "false", "exit", "export", "if", "for", "while", "until"),
-        *("case", "set", "eval", "exec", "printf", "read"),
-    )
-)
+# Matches what `compgen -bk` of bash lists: builtins, those of POSIX among them, and keywords.
+_SHELL_WORD = r"""(?x)
+    \.|alias|bg|bind|break|builtin|caller|case|cd|command|compgen|complete|compopt|continue|
+    coproc|declare|dirs|disown|do|done|echo|elif|else|enable|esac|eval|exec|exit|export|false|fc|
+    fg|fi|for|function|getopts|hash|help|history|if|in|jobs|kill|let|local|logout|mapfile|popd|
+    printf|pushd|pwd|read|readarray|readonly|return|select|set|shift|shopt|source|suspend|test|
+    then|time|times|trap|true|type|typeset|ulimit|umask|unalias|unset|until|wait|while
+"""
 
 
 def examine_names(settings: ProjectSettings, commands: Collection[str] = ()) -> list[Finding]:
@@ -52,31 +54,46 @@ def examine_names(settings: ProjectSettings, commands: Collection[str] = ()) -> 
     """
     config, providers = settings.config, make_providers(settings)
     return [
-        *_examine_agents(config),
+        *_examine_agents(settings),
         *_examine_models(config, providers),
         *_examine_providers(config, providers),
         *_examine_tools(settings),
-        *_examine_skills(settings),
+        *_examine_exact_rules(settings, "skill", "skill", settings.skills.by_name),
         *_examine_helpers(settings),
         *_examine_commands(config, commands),
         *_examine_files(settings),
     ]
 
 
-def examine_hook(row: HookConfig, settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield findings on a hook whose matcher means nothing, or whose program is not there."""
+def is_for_all(matcher: str) -> bool:
+    """Return whether the matcher of a hook matches whatever it is compared with: `*`, `.*`."""
+    return matches_name(matcher, ("a name that nothing has",))
+
+
+def examine_matcher(row: HookConfig, settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield findings on a hook whose matcher means nothing."""
     matcher = row.matcher.strip()
     values = _MATCHED_VALUES.get(row.event)
-    if matcher not in {"", "*"} and row.event in {"Stop", "SubagentStop", "UserPromptSubmit"}:
+    if not is_for_all(matcher) and row.event in {"Stop", "SubagentStop", "UserPromptSubmit"}:
         text = f"{row.place}: {row.event} takes no matcher: it runs each time."
         yield warn("hooks", text, f"Remove {matcher!r}.")
     elif values and not matches_name(matcher, values):
         text = f"{row.place}: {row.event} with the matcher {matcher!r} matches nothing."
         yield warn("hooks", text, f"It is compared with {', '.join(values)}.")
     server = re.fullmatch(r"mcp__([\w-]+?)__.*", matcher)
-    if server is not None and server[1] not in settings.config.mcp:
+    known = settings.config.mcp
+    # A hook of the user's own may be for a server that another project has.
+    if (
+        server is not None
+        and server[1] not in known
+        and (row.is_project or find_similar(server[1], known))
+    ):
         text = f"{row.place}: the matcher {matcher!r} names no MCP server."
-        yield warn("hooks", text, _list_names(settings.config.mcp))
+        yield warn("hooks", text, _list_names(known))
+
+
+def examine_program(row: HookConfig, settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield a finding on a hook whose program is not there."""
     if problem := _find_program_problem(row, settings):
         yield warn("hooks", f"{row.place}: {problem}: it can't be started.", "Correct its command.")
 
@@ -89,7 +106,7 @@ def warn(name: str, text: str, fix: str) -> Finding:
 def _find_program_problem(row: HookConfig, settings: ProjectSettings) -> str:
     """Return why the program of a hook can't be started; "": nothing is known against it."""
     word = re.match(_PROGRAM_WORD, row.command.strip())
-    if row.type != "command" or word is None or word[0] in _SHELL_WORDS:
+    if row.type != "command" or word is None or re.fullmatch(_SHELL_WORD, word[0]):
         return ""
     if "/" not in word[0]:
         found = find_program(word[0], settings.environment.get("PATH"), in_project=True)
@@ -112,20 +129,16 @@ def _explain_unknown(kind: str, where: str, name: str, known: Collection[str]) -
     )
 
 
-def _examine_agents(config: Config) -> Iterator[Finding]:
+def _examine_agents(settings: ProjectSettings) -> Iterator[Finding]:
+    config = settings.config
     agents = build_agents(config, ())
-    known = {*agents, *config.agent}
     default = config.default_agent
     if default and (default not in agents or agents[default].mode == "subagent"):
         yield _explain_unknown("agent that you can talk to", "default_agent", default, agents)
     for name, command in config.command.items():
         if command.agent and command.agent not in agents:
             yield _explain_unknown("agent", f"command.{name}.agent", command.agent, agents)
-    for rule in config.permission:
-        # A pattern such as `review-*` is meant for agents that may come.
-        is_one = rule.permission == "task" and not {"*", "?"} & {*rule.pattern}
-        if is_one and rule.pattern not in known:
-            yield _explain_unknown("agent", "permission.task", rule.pattern, known)
+    yield from _examine_exact_rules(settings, "task", "agent", {*agents, *config.agent})
 
 
 def _examine_models(config: Config, providers: Providers) -> Iterator[Finding]:
@@ -137,7 +150,8 @@ def _examine_models(config: Config, providers: Providers) -> Iterator[Finding]:
     }
     for where, model in named.items():
         # A short name (`sonnet`) stands for the newest one, or else for the session's model.
-        if model and "/" in model:
+        # A project shortens the list of providers, and the user's agents are for all projects.
+        if model and "/" in model and providers.is_enabled(model.partition("/")[0]):
             try:
                 providers.find_model(model)
             except ModelUnavailable as error:
@@ -173,7 +187,7 @@ def _examine_tools(settings: ProjectSettings) -> Iterator[Finding]:
     known = PERMISSION_NAMES | {*BUILTIN_TOOLS}
     servers = [re.sub(r"[^\w-]", "_", name) for name in config.mcp]
     told = " ".join(settings.loaded.warnings)
-    for rule in config.permission:
+    for index, rule in enumerate(config.permission):
         name = rule.permission
         is_known = any(matches(each, name) for each in known) or any(
             overlaps(f"{server}_{ANY_TEXT}", name) for server in servers
@@ -185,6 +199,7 @@ def _examine_tools(settings: ProjectSettings) -> Iterator[Finding]:
             and "_" not in name
             and not settings.extensions
             and f".{name} means nothing" not in told
+            and _is_mistake(settings, index, name.strip("*"), {*known, *servers})
         ):
             yield warn(
                 "rules",
@@ -202,13 +217,28 @@ def _examine_tools(settings: ProjectSettings) -> Iterator[Finding]:
             yield warn("servers", text, "Remove the rule, or the server.")
 
 
-def _examine_skills(settings: ProjectSettings) -> Iterator[Finding]:
-    known = settings.skills.by_name
-    for rule in settings.config.permission:
-        # A pattern such as `internal-*` is meant for skills that may come.
-        is_one = rule.permission == "skill" and not {"*", "?"} & {*rule.pattern}
-        if is_one and rule.pattern not in known:
-            yield _explain_unknown("skill", "permission.skill", rule.pattern, known)
+def _examine_exact_rules(
+    settings: ProjectSettings, permission: str, kind: str, known: Collection[str]
+) -> Iterator[Finding]:
+    """Yield findings on the rules for one agent or skill that is not there."""
+    for index, rule in enumerate(settings.config.permission):
+        # A pattern such as `review-*` is meant for those that may come.
+        is_one = rule.permission == permission and not {"*", "?"} & {*rule.pattern}
+        if (
+            is_one
+            and rule.pattern not in known
+            and _is_mistake(settings, index, rule.pattern, known)
+        ):
+            yield _explain_unknown(kind, f"permission.{permission}", rule.pattern, known)
+
+
+def _is_mistake(settings: ProjectSettings, index: int, name: str, known: Collection[str]) -> bool:
+    """Return whether the unknown name in a rule is a mistake. Rules of the user's own are for all
+    projects: what one of them names may be there in another.
+    """
+    origin = settings.loaded.provenance.get(f"permission[{index}]")
+    is_project = origin is not None and origin.layer.is_project
+    return is_project or bool(find_similar(name, sorted(known)))
 
 
 def _examine_helpers(settings: ProjectSettings) -> Iterator[Finding]:
