@@ -179,16 +179,19 @@ def _describe_answer(row: AnyOperation, schema: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "The request is accepted."}}
     if row.id in VERSION2_IDS:
-        schema = _wrap_answer(row.id, schema)
+        schema = _wrap_answer(row.id)
     kind = MEDIA_TYPES.get(row.id, "application/json").partition(";")[0]
     if kind == "application/octet-stream":
         schema = {"type": "string", "contentMediaType": kind}
     return {"200": {"description": "The answer.", "content": {kind: {"schema": schema}}}}
 
 
-def _wrap_answer(operation_id: str, schema: Schema) -> Schema:
-    """Return the schema of an answer of the preview, with what it is wrapped in."""
-    data: Schema = {"type": "array", "items": schema} if operation_id in LIST_OPERATIONS else schema
+def _wrap_answer(operation_id: str) -> Schema:
+    """Return the schema of an answer of version 2: what it is wrapped in, and whether it is a list.
+
+    What is in it is described by the contract of version 2.
+    """
+    data: Schema = {"type": "array"} if operation_id in LIST_OPERATIONS else {}
     match ANSWER_WRAPS[operation_id]:
         case "data":
             return {"type": "object", "properties": {"data": data}, "required": ["data"]}
@@ -233,8 +236,7 @@ def _describe_streams() -> dict[str, Schema]:
         )
         | {
             "parameters": resume_parameters,
-            # Its errors, as those of the preview's terminals, have the form of version 1.
-            "responses": _describe_stream("Event2") | describe_failures("/event", "GET"),
+            "responses": _describe_stream("Event2") | describe_failures("/api/event", "GET"),
         },
         "/api/pty/{ptyID}/connect": _describe_operation(
             "v2.pty.connect", "Version 2: a WebSocket to a terminal, as /pty/{ptyID}/connect."
@@ -244,7 +246,7 @@ def _describe_streams() -> dict[str, Schema]:
                 *terminal_parameters,
                 *(_make_reference("parameters", name) for name in ("location", "workspace")),
             ],
-            "responses": _describe_upgrade() | describe_failures("/pty/{ptyID}/connect", "GET"),
+            "responses": _describe_upgrade() | describe_failures("/api/pty/{ptyID}/connect", "GET"),
         },
         "/pty/{ptyID}/connect": _describe_operation(
             "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."

@@ -128,8 +128,6 @@ _PATH_ERRORS = {
     "/vcs/apply": "VcsApplyError",
 }
 """The start of a path -> the error that says why an operation can't be carried out."""
-_VERSION_1_PATHS = frozenset(("/api/location", "/api/fs/find"))
-"""Paths below `/api` whose errors have the form of version 1."""
 
 
 def describe_failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
@@ -137,7 +135,7 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
 
     `names_things`: its query or body may name something that does not exist, as a path may.
     """
-    if path.startswith("/api/") and path not in _VERSION_1_PATHS:
+    if path.startswith(("/api/", "/auth/connect/")):
         return _describe_version2_failures(path, method)
     responses = {
         status: {"$ref": f"#/components/responses/{name}"}
