@@ -53,15 +53,6 @@ ERROR_SCHEMAS: dict[str, Schema] = {
     "VcsApplyError": _define_error(
         "VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}
     ),
-    "InvalidRequestError": _define_tagged_error("InvalidRequestError"),
-    "SessionNotFoundError": _define_tagged_error("SessionNotFoundError", "sessionID"),
-    "MessageNotFoundError": _define_tagged_error("MessageNotFoundError", "sessionID", "messageID"),
-    "ProviderNotFoundError": _define_tagged_error("ProviderNotFoundError", "providerID"),
-    "ThingNotFoundError": _define_tagged_error("NotFoundError"),
-    "ConflictError": _define_tagged_error("ConflictError"),
-    "ForbiddenError": _define_tagged_error("ForbiddenError"),
-    "InvalidCursorError": _define_tagged_error("InvalidCursorError"),
-    "ServiceUnavailableError": _define_tagged_error("ServiceUnavailableError"),
     "TaggedError": _describe_object(_tag=_STRING, message=_STRING),
     "WorktreeError": _describe_object(
         name={"type": "string", "enum": _WORKTREE_ERRORS}, data=_describe_object(message=_STRING)
