@@ -129,7 +129,7 @@ def test_other_refusals_name_no_field_of_the_request(said: str, status: int) -> 
     assert find_refused_field(BODY, make_error(said, status)) is None
 
 
-def make_error(said: str, status: int = 400) -> APIError:
+def make_error(said: str, status: int | None = 400) -> APIError:
     data = APIErrorData(message=said, is_retryable=False, status_code=status, response_body=said)
     return APIError(data=data)
 
@@ -175,6 +175,84 @@ async def test_a_refused_field_is_left_out_told_once_and_remembered(tmp_path: Pa
     async with ModelServer([Answer(text="ok")], port=server.port) as server:
         await ask()
         assert sorted(server.requests[0].json) == whole
+
+
+VALUE_REFUSALS = [
+    ("Unsupported value: 'reasoning_effort' does not support 'xhigh' with this model. "
+     "Supported values are: 'low', 'medium' and 'high'."),
+    "reasoning_effort 'xhigh' is not supported with this model",
+    "reasoning_effort: unknown variant `xhigh`, expected one of `low`, `high`",
+    "The value is not supported: reasoning_effort must be one of low, medium, high.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", VALUE_REFUSALS)
+async def test_a_refused_value_is_left_out_of_that_request_alone(
+    tmp_path: Path, message: str
+) -> None:
+    """Another value of the same field is sent later, by the same process and by the next."""
+    file = tmp_path / "refused-fields"
+    info = ModelInfo(provider_id="acme", id="m1", name="M1")
+    refusal = Answer(status=400, body=say(message, param="reasoning_effort"))
+    answers = [refusal, Answer(text="ok"), refusal, Answer(text="ok"), Answer(text="ok")]
+    async with ModelServer(answers) as server:
+        model = ChatCompletionsModel(info, Endpoint(server.url, known_refusals=file))
+        got = [
+            await send_request(model, options={"reasoning_effort": effort}, session_id="ses_1")
+            for effort in ("xhigh", "xhigh", "high")
+        ]
+        await model.aclose()
+        sent = [request.json.get("reasoning_effort") for request in server.requests]
+    assert [each.text for each in got] == ["ok", "ok", "ok"]
+    assert sent == ["xhigh", None, "xhigh", None, "high"]
+    note = "This request goes to 127.0.0.1 without `reasoning_effort`."
+    assert [[each[-len(note) :] for each in list_notes(one)] for one in got] == [[note], [note], []]
+    assert not file.exists()
+
+
+def test_what_leaves_only_the_default_refuses_the_field() -> None:
+    said = say("Unsupported value: 'temperature' does not support 0.2 with this model. "
+               "Only the default (1) value is supported.")  # fmt: skip
+    refused = find_refused_field(BODY, make_error(said))
+    assert refused is not None
+    assert not refused.is_value
+
+
+async def test_an_object_never_goes_without_its_type() -> None:
+    said = say("thinking.type: Extra inputs are not permitted")
+    info = ModelInfo(provider_id="acme", id="m1", name="M1", npm="@ai-sdk/anthropic")
+    body = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    async with ModelServer([Answer(status=400, body=said), Answer(text="ok")]) as server:
+        model = AnthropicMessages(info, Endpoint(server.url))
+        assert (await send_request(model, body=body)).text == "ok"
+        await model.aclose()
+        assert [request.json.get("thinking") for request in server.requests] == [
+            body["thinking"],
+            None,
+        ]
+
+
+@pytest.mark.parametrize("status", [500, 501, None])
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Unexpected error during thinking", None),
+        ("Thinking: unexpected error", None),
+        ("The tool choice is not available at the moment.", None),
+        ("Unexpected failure in phase 2, strict mode", None),
+        ("Unsupported param: parallel_tool_calls", "parallel_tool_calls"),
+        ("unknown field `stream_options`", "stream_options"),
+        ("'thinking' is not supported", "thinking"),
+        ("Unrecognized request argument supplied: top_p", "top_p"),
+        ("Unexpected message role.", "developer"),
+        ("Unknown parameter: 'tools[0].strict'.", "strict"),
+    ],
+)
+def test_a_failure_refuses_only_a_field_that_it_names(
+    said: str, name: str | None, status: int | None
+) -> None:
+    refused = find_refused_field(BODY, make_error(say(said), status))
+    assert (refused and refused.name) == name
 
 
 async def test_the_limit_of_an_answer_is_sent_in_the_other_field() -> None:

@@ -79,12 +79,16 @@ def merge_body(head: JSON, request: ModelRequest, quirks: Quirks) -> JSON:
 
 
 def _omit(fields: JSON, path: str) -> JSON:
-    """Return the fields without one, and without the objects that it leaves empty."""
+    """Return the fields without one, and without the objects that it leaves empty,
+    or without their `type`.
+    """
     name, _, inner = path.partition(".")
     if name not in fields:
         return fields
     rest = {each: value for each, value in fields.items() if each != name}
-    kept = _omit(fields[name], inner) if inner and is_object(fields[name]) else None
+    kept = None
+    if inner not in {"", "type"} and is_object(fields[name]):
+        kept = _omit(fields[name], inner)
     return {**rest, name: kept} if kept else rest
 
 

@@ -6,7 +6,7 @@ The adapters in `model/protocols` derive from `HttpModel`.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -103,9 +103,15 @@ class HttpModel:
             self._quirks = apply_known(endpoint.known_refusals, self._address, self._quirks)
         self._encoder = self._make_encoder()
 
-    def _make_encoder(self) -> RequestEncoder:
-        """Make the encoder of what the service accepts by `_quirks`."""
-        return type(self).encoder_type(self._info, self._quirks)
+    def _make_encoder(self, left_out: Sequence[str] = ()) -> RequestEncoder:
+        """Make the encoder of what the service accepts by `_quirks`, without some more fields."""
+        quirks = self._quirks
+        if left_out:
+            from codeloop.model.wire.refused_fields import leave_out
+
+            for name in left_out:
+                quirks = leave_out(quirks, name) or quirks
+        return type(self).encoder_type(self._info, quirks)
 
     @property
     def _address(self) -> str:
@@ -156,9 +162,12 @@ class HttpModel:
         if pause > _LEAST_PAUSE_SECONDS and (wait := self._announce_pause(pause)) is not None:
             yield wait
             await asyncio.sleep(pause)
+        # Fields whose value is refused: only this request goes without them.
+        left_out: list[str] = []
         # Ends, since each field is left out only once.
         while True:
-            body = self._encoder.encode(request)
+            encoder = self._make_encoder(left_out) if left_out else self._encoder
+            body = encoder.encode(request)
             try:
                 response = await self._post(request, body)
             except ModelUnavailable as error:
@@ -170,7 +179,7 @@ class HttpModel:
             try:
                 if response.status != 200:
                     error = await self._read_error(response)
-                    if (again := self._leave_out_refused(error, body)) is not None:
+                    if (again := self._leave_out_refused(error, body, left_out)) is not None:
                         yield again
                         continue
                     yield Finished("error", error=error)
@@ -182,7 +191,7 @@ class HttpModel:
                     async for events in batches:
                         # Some gateways report a refusal inside a stream.
                         if not has_begun and events and isinstance(end := events[0], Finished):
-                            again = self._leave_out_refused(end.error, body)
+                            again = self._leave_out_refused(end.error, body, left_out)
                             if again is not None:
                                 break
                         has_begun = has_begun or bool(events)
@@ -226,9 +235,12 @@ class HttpModel:
             headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
         return await self._http.post(self._path, headers, body)
 
-    def _leave_out_refused(self, error: MessageError | None, body: bytes) -> RetryScheduled | None:
+    def _leave_out_refused(
+        self, error: MessageError | None, body: bytes, left_out: list[str]
+    ) -> RetryScheduled | None:
         """Leave out what an error says that the service refuses, from now on, and return what is
-        told about it; None: it refused no optional field.
+        told about it; None: it refused no optional field. A field of which it refuses only the
+        value is added to `left_out`, the fields that this request goes without.
         """
         if not isinstance(error, APIError):
             return None
@@ -239,15 +251,18 @@ class HttpModel:
         if refused is None:
             return None
         quirks = refused_fields.leave_out(self._quirks, refused.name)
-        if quirks is None:
+        if quirks is None or refused.name in left_out:
             return None
-        # What is encoded already holds the field: it is encoded again.
-        self._quirks = quirks
-        self._encoder = self._make_encoder()
-        if refused.is_lasting and self._endpoint.known_refusals is not None:
-            known_refusals.remember(self._endpoint.known_refusals, self._address, refused.name)
+        if refused.is_value:
+            left_out.append(refused.name)
+        else:
+            # What is encoded already holds the field: it is encoded again.
+            self._quirks = quirks
+            self._encoder = self._make_encoder()
+            if refused.is_lasting and self._endpoint.known_refusals is not None:
+                known_refusals.remember(self._endpoint.known_refusals, self._address, refused.name)
         message = refused_fields.describe_refusal(
-            refused.name, self._host, self._info.id, error.data.message
+            refused, self._host, self._info.id, error.data.message
         )
         return RetryScheduled(attempt=0, message=message, at=now_ms())
 

@@ -4,6 +4,7 @@ Imported only after a refusal, or where one is known.
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -30,6 +31,15 @@ _REFUSAL = re.compile(
     r"|\bonly\b.{0,40}\b(?:allowed|supported|default|valid|permitted|set to)",
     re.IGNORECASE | re.DOTALL,
 )
+_VALUES = re.compile(
+    r"\b(?:unsupported|unknown|invalid) (?:value|variant)"
+    r"|\b(?:supported|valid|allowed|accepted|possible|permitted) (?:values?|options?|choices)\b"
+    r"|\b(?:must|should|has to|can only) be (?:one of|either)\b",
+    re.IGNORECASE,
+)
+"""What names values: the service knows the field, but not what was sent in it."""
+_ONLY_DEFAULT = re.compile(r"\bonly the default\b", re.IGNORECASE)
+_NAMED = r"\b(?:param(?:eter)?|argument|field|property|option|key)s?(?: supplied)?\W{1,3}"
 _IN_ITEM = re.compile(r"(?:tools|messages|input|contents)(?:\[|\.)\d", re.IGNORECASE)
 _ALONE = frozenset({"temperature", "thinking", "effort", "verbosity"})
 """Fields of one word whose name needs no quotes to be told from other words."""
@@ -86,10 +96,13 @@ _ROWS = (
 
 
 class RefusedField(Struct, frozen=True):
-    """A field that was refused. `is_lasting`: not for this conversation alone."""
+    """A field that was refused. `is_lasting`: not for this conversation alone.
+    `is_value`: only the value that was sent in it: another may be accepted.
+    """
 
     name: str
     is_lasting: bool = True
+    is_value: bool = False
 
 
 def find_refused_field(body: bytes, error: APIError) -> RefusedField | None:
@@ -98,20 +111,42 @@ def find_refused_field(body: bytes, error: APIError) -> RefusedField | None:
     if data.status_code not in _STATUSES:
         return None
     said = _read_reason(data.response_body or data.message)
+    # "Unexpected error during thinking" is a failure, no refusal: the name has to stand as one.
+    is_failure = data.status_code is None or data.status_code >= 500
     for row in _ROWS:
         if row.mark in body and re.search(row.pattern, said, re.IGNORECASE | re.DOTALL):
-            return RefusedField(row.feature, row.is_lasting)
+            if is_failure and _REFUSAL.pattern in row.pattern:
+                named = _make_pattern(row.feature, is_failure=True)
+                if not re.search(named, said, re.IGNORECASE | re.MULTILINE):
+                    continue
+            is_value = row.feature != "developer" and _refuses_value(said, None)
+            return RefusedField(row.feature, row.is_lasting, is_value)
     if _IN_ITEM.search(said):
         return None
     head: Any = decode_json(body)
     matches = [
-        (match.start(), -len(path), path)
-        for path in _list_paths({name: head[name] for name in head.keys() - _REQUIRED})
-        for match in re.finditer(_make_pattern(path), said, re.IGNORECASE | re.MULTILINE)
+        (match.start(), -len(path), path, value)
+        for path, value in _list_paths({name: head[name] for name in head.keys() - _REQUIRED})
+        for match in re.finditer(
+            _make_pattern(path, is_failure=is_failure), said, re.IGNORECASE | re.MULTILINE
+        )
         if _REFUSAL.search(said, max(match.start() - _NEAR_CHARS, 0), match.end() + _NEAR_CHARS)
     ]
+    if not matches:
+        return None
     # A list of the fields that are known may follow.
-    return RefusedField(min(matches)[2]) if matches else None
+    _, _, path, value = min(matches, key=itemgetter(0, 1))
+    # An object without its `type` is refused as well.
+    return RefusedField(path.removesuffix(".type"), is_value=_refuses_value(said, value))
+
+
+def _refuses_value(said: str, value: Any) -> bool:
+    """Return whether a refusal of a field is one of the value that was sent in it."""
+    # Leaving the field out sends the default.
+    if _ONLY_DEFAULT.search(said):
+        return False
+    quoted = isinstance(value, str) and re.search(rf"['\"`]{re.escape(value)}['\"`]", said)
+    return bool(quoted or _VALUES.search(said))
 
 
 def leave_out(quirks: Quirks, name: str) -> Quirks | None:
@@ -134,8 +169,11 @@ def leave_out(quirks: Quirks, name: str) -> Quirks | None:
     return replace(changed, max_tokens_field=other, option_names=names)
 
 
-def describe_refusal(name: str, host: str, model: str, said: str) -> str:
-    """Return the line for the user about a field that is left out from now on."""
+def describe_refusal(refused: RefusedField, host: str, model: str, said: str) -> str:
+    """Return the line for the user about a field that is left out from now on, or this once."""
+    name = refused.name
+    if refused.is_value:
+        return f"{said} This request goes to {host} without `{name}`."
     loss = " Token counts may be missing then." if name.startswith("stream_options") else ""
     return f"{said} From now on requests for {model} go to {host} without `{name}`.{loss}"
 
@@ -156,23 +194,28 @@ def _list_texts(value: Any) -> Iterator[str]:
         yield from _list_texts(member)
 
 
-def _list_paths(fields: JSON, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of a body's fields, those inside of objects too: `reasoning.effort`."""
+def _list_paths(fields: JSON, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the paths and values of a body's fields, those inside of objects too:
+    `reasoning.effort`.
+    """
     for name, value in fields.items():
-        yield prefix + name
+        yield prefix + name, value
         if is_object(value) and prefix.count(".") < 2:
             yield from _list_paths(value, f"{prefix}{name}.")
 
 
-def _make_pattern(path: str) -> str:
-    """Return a pattern of a field's name as services write it: `reasoningEffort`, `tool choice`."""
+def _make_pattern(path: str, *, is_failure: bool) -> str:
+    """Return a pattern of a field's name as services write it: `reasoningEffort`, `tool choice`.
+    Of a failure: only in quotes, as "parameter X", or alone on a line.
+    """
     words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", path)
     leaf = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", path.rpartition(".")[2])
     spelled = r"(?<![A-Za-z0-9_])" + r"[\W_]{0,6}".join(words) + r"(?![A-Za-z0-9_])"
     if len(leaf) > 1 or (leaf and leaf[0] in _ALONE):
-        return r"(?<![A-Za-z0-9_])" + r"[_ -]?".join(leaf) + rf"(?![A-Za-z0-9_])|{spelled}"
-    if len(words) > 1:
+        spelled = r"(?<![A-Za-z0-9_])" + r"[_ -]?".join(leaf) + rf"(?![A-Za-z0-9_])|{spelled}"
+    elif len(words) == 1 and not is_failure:
+        # `store` is also a word of sentences.
+        return rf"['\"`]{path}['\"`]|{_NAMED}{path}\b|^{path}(?=\s*(?::|$))"
+    if not is_failure:
         return spelled
-    # `store` is also a word of sentences.
-    named = r"\b(?:parameter|argument|field|property|option|key)s?\W{1,3}"
-    return rf"['\"`]{path}['\"`]|{named}{path}\b|^{path}(?=\s*(?::|$))"
+    return rf"['\"`][\w.\[\]]*(?:{spelled})['\"`]|{_NAMED}(?:{spelled})|^(?:{spelled})$"
