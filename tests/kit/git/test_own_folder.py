@@ -4,6 +4,7 @@ and settings are only data.
 
 import os
 import subprocess
+import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -178,3 +179,46 @@ def test_our_folder_is_not_where_commands_write(
     with open_own_folder(read_real_folder(root / ".git", environment), environment) as own:
         assert not own.is_relative_to(root)
         assert own.parent.stat().st_mode & 0o777 == 0o700
+
+
+LOOK_AGAIN = """
+import sys, time
+from pathlib import Path
+from codeloop.kit.git import find_outside_link
+
+folder, elsewhere = map(Path, sys.argv[1:])
+read = []
+sys.addaudithook(lambda event, arguments: event == "os.scandir" and read.append(arguments[0]))
+
+def look() -> int:
+    read.clear()
+    assert find_outside_link(folder) is None
+    return len(read)
+
+assert look() > 50
+# What is newer than the file system's clock tells apart is read again.
+while look():
+    time.sleep(0.05)
+link = folder / "refs" / "heads" / "b7" / "planted"
+link.symlink_to(elsewhere)
+assert find_outside_link(folder) == link
+link.unlink()
+assert look() == 1
+link.parent.rename(folder / "b7")
+link.parent.symlink_to(elsewhere)
+assert find_outside_link(folder) == link.parent
+"""
+
+
+def test_folders_of_references_are_read_again_only_when_they_have_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "work" / ".git"
+    for number in range(50):
+        (folder / "refs" / "heads" / f"b{number}").mkdir(parents=True)
+    (folder / "objects").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK_AGAIN, str(folder), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -5,8 +5,10 @@ and computes blob ids.
 import os
 import re
 import stat
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -154,6 +156,8 @@ _FOLLOWED_ENTRIES = (
     *("HEAD", "index", "packed-refs", "shallow", "FETCH_HEAD"),
     *("objects", "refs", "logs", "worktrees", "reftable"),
 )
+_SETTLED_NS = 2_000_000_000
+"""The coarsest step of a file system's times."""
 
 
 def find_git_folder(top: Path) -> Path | None:
@@ -339,20 +343,42 @@ def find_outside_link(folder: Path) -> Path | None:
     None: there is none.
     """
     top = os.path.realpath(folder)
-    waiting = [folder / name for name in _FOLLOWED_ENTRIES]
+    objects = str(folder / "objects")
+    waiting = [str(folder / name) for name in _FOLLOWED_ENTRIES]
     for path in waiting:
-        if path.is_symlink():
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISLNK(status.st_mode):
             if not Path(os.path.realpath(path)).is_relative_to(top):
-                return path
-        # Of objects, which may be many, only the folders themselves are looked at.
-        elif path.parent != folder / "objects":
-            with suppress(OSError), os.scandir(path) as entries:
-                waiting += [
-                    Path(entry.path)
-                    for entry in entries
-                    if entry.is_symlink() or entry.is_dir(follow_symlinks=False)
-                ]
+                return Path(path)
+        elif stat.S_ISDIR(status.st_mode):
+            # Whoever plants a link changes the folder that it is in, and with that the time of its
+            # change, which no program can set. So what was read of a folder holds as long as that
+            # time is the same, unless it is so new that a further change could bear it as well.
+            is_settled = time.time_ns() - status.st_ctime_ns > _SETTLED_NS
+            read = _read_entries if is_settled else _read_entries.__wrapped__
+            links, folders = read(path, status.st_ctime_ns, status.st_ino)
+            waiting += links
+            # Of objects, which may be many, only the folders themselves are looked at.
+            if path != objects:
+                waiting += folders
     return None
+
+
+@lru_cache(maxsize=1 << 16)
+def _read_entries(path: str, changed_at: int, inode: int) -> tuple[list[str], list[str]]:
+    """Return the links in a folder, and the folders in it; none if it can't be read."""
+    del changed_at, inode
+    links, folders = list[str](), list[str]()
+    with suppress(OSError), os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                links.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+    return links, folders
 
 
 def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
