@@ -349,6 +349,7 @@ def test_options_of_a_model_and_tools_of_others_are_no_misspellings(world: World
     [
         *("task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"),
         *("Bash", "Edit", "WebFetch", "run_shell_command", "apply_patch", "str_replace_editor"),
+        *("Skill", "Web*", "BashTool", "PowerShell", "shell_command", "Sandbox", "mcp__*"),
     ],
 )
 def test_a_name_of_a_tool_that_a_rule_holds_for_is_not_warned_of(world: World, name: str) -> None:

@@ -67,19 +67,25 @@ def test_the_sandbox_gets_the_same() -> None:
 
 
 OTHER_NAMES = {
-    "bash": "Bash Shell shell run_shell_command execute_command local_shell run_terminal_cmd exec_command",
-    "edit": "Edit Write MultiEdit NotebookEdit write_file WriteFile replace apply_patch str_replace_editor",
-    "read": "Read read_file ReadFile view NotebookRead",
+    "bash": "Bash Shell shell run_shell_command execute_command local_shell run_terminal_cmd exec_command"
+    " shell_command PowerShell BashTool",
+    "edit": "Multi* Edit Write MultiEdit NotebookEdit write_file WriteFile replace apply_patch str_replace_editor",
+    "skill": "Skill SKILL",
+    "external_directory": "External_Directory ExternalDirectory External*",
+    "sandbox": "Sandbox",
+    "doom_loop": "Doom_Loop",
+    "read": "ReadTool Read read_file ReadFile view NotebookRead",
     "list": "LS list_directory",
     "grep": "Grep search_file_content",
     "glob": "Glob find_files",
     "webfetch": "WebFetch web_fetch FetchURL",
-    "websearch": "WebSearch google_web_search SearchWeb",
+    "websearch": "Web* WebSearch google_web_search SearchWeb",
     "task": "Task Agent",
     "todowrite": "TodoWrite SetTodoList update_plan",
     "question": "AskUserQuestion",
     "bash_kill": "KillShell KillBash",
-    "github_issue": "mcp__github mcp__github__* mcp__github__issue",
+    "github_issue": "mcp__github mcp__github__* mcp__github__issue mcp__*",
+    "my_server_x": "mcp__my.server__x mcp__my.server mcp__*__x",
 }
 
 
@@ -110,3 +116,17 @@ def test_a_name_of_an_extension_s_tool_means_nothing_else() -> None:
     )
     for permission in ("bash", "edit", "read", "github_issue"):
         assert decide(Need(permission=permission, patterns=("x",)), rules).action == "allow"
+
+
+@pytest.mark.parametrize("name", ["mcp__*", "mcp__*__*", "mcp__plan", "mcp__*__write"])
+@pytest.mark.parametrize(
+    "permission", ["external_directory", "bash_output", "plan_exit", "mcp_write", "bash"]
+)
+def test_a_rule_for_tools_of_servers_is_about_none_of_our_permissions(
+    name: str, permission: str
+) -> None:
+    rules = (
+        PermissionRule(permission="*", pattern="*", action="allow"),
+        PermissionRule(permission=name, pattern="*", action="deny"),
+    )
+    assert decide(Need(permission=permission, patterns=("x",)), rules).action == "allow"

@@ -33,6 +33,7 @@ A rule that denies such a tool, or asks about it, is one about that permission, 
 does the same. One that allows it does not allow the others.
 """
 _PATH_PERMISSIONS = frozenset({"read", "edit", "list", "external_directory"})
+_MCP_PREFIX = "mcp__"
 _WILDCARD_CHARACTERS = frozenset("*?")
 FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
@@ -50,7 +51,7 @@ def find_meant_permission(name: str) -> str:
     """
     # Of the wildcards only those that mean a tool by its own name here: `s*` is not `shell`.
     is_edit = _WILDCARD_CHARACTERS.intersection(name) and any(
-        matches(tool, name) for tool in _EDITING_TOOLS
+        matches(tool, name.lower()) for tool in _EDITING_TOOLS
     )
     if is_edit:
         return "edit"
@@ -59,10 +60,21 @@ def find_meant_permission(name: str) -> str:
     # Imported late: most rules are in our words.
     from codeloop.schema.tool_names import find_tools_by_alias
 
-    if name.startswith("mcp__"):
-        return "_".join(filter(None, name.split("__")[1:])) + "_*" * (name.count("__") == 1)
+    if name.startswith(_MCP_PREFIX):
+        # As the names of servers' tools are made.
+        parts = (re.sub(r"[^\w*?-]+", "_", each, flags=re.ASCII) for each in name.split("__")[1:])
+        return "_".join(filter(None, parts)) + "_*" * (name.count("__") == 1)
     tool = next(iter(find_tools_by_alias(name)), name)
     return TOOL_PERMISSIONS.get(tool, tool)
+
+
+def restricts(rule: PermissionRule, permission: str) -> bool:
+    """Return whether a rule that denies or asks is about a permission by a name of another program.
+    One for tools of MCP servers (`mcp__*`) is never about our own permissions.
+    """
+    if rule.permission.startswith(_MCP_PREFIX) and permission in PERMISSION_NAMES:
+        return False
+    return matches(permission, find_meant_permission(rule.permission))
 
 
 def find_last_match(

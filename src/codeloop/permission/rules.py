@@ -13,9 +13,9 @@ from codeloop.permission.rule_patterns import (
     FILE_KINDS,
     TOOL_PERMISSIONS,
     find_last_match,
-    find_meant_permission,
     list_wildcards,
     matches_text,
+    restricts,
 )
 from codeloop.schema.permission import (
     OFFER_PATTERN,
@@ -144,8 +144,8 @@ def _is_about(rule: PermissionRule, permission: str) -> bool:
     """
     if matches(permission, rule.permission):
         return True
-    restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
-    return restricts and matches(permission, find_meant_permission(rule.permission))
+    can_restrict = rule.action != "allow" and rule.pattern != OFFER_PATTERN
+    return can_restrict and restricts(rule, permission)
 
 
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:

@@ -5,6 +5,9 @@ Theirs are in lower case and without underscores.
 
 import re
 
+from codeloop.kit.wildcard import matches
+from codeloop.schema.permission import PERMISSION_NAMES
+
 TOOL_ALIASES: dict[str, str] = {
     "read": "readfile view viewfile openfile cat fileread",
     "edit": "strreplace stredit editfile replaceinfile searchreplace replacestring",
@@ -34,7 +37,7 @@ TOOL_ALIASES: dict[str, str] = {
 _MORE_NAMES: dict[str, str] = {
     "read": "notebookread readmanyfiles readmediafile viewimage",
     "edit": "notebookedit deletefile replace strreplacefile editfiles inserteditintofile",
-    "bash": "containerexec unifiedexec writestdin runinterminal developershell",
+    "bash": "containerexec unifiedexec writestdin runinterminal developershell shellcommand powershell pwsh",
     "grep": "codebasesearch semanticsearch",
     "codesearch": "sourcegraph",
     "webfetch": "fetchwebpage download",
@@ -56,15 +59,23 @@ def fold_name(name: str) -> str:
 
 
 def find_tools_by_alias(name: str) -> list[str]:
-    """Return our tools that have a name, or are called by it by other agents, in any spelling;
+    """Return our tools and permissions that have a name, or are called by it by other agents, in
+    any spelling (`Bash`, `BashTool`), or the wildcard for them that it is (`Web*`);
     empty: there are none.
     """
+    wildcard = name.lower()
+    if re.search(r"[*?]", name) and any(matches(each, wildcard) for each in PERMISSION_NAMES):
+        return [wildcard]
     plain = fold_name(name)
     if plain in EDITOR_TOOL_NAMES:
         return ["edit"]
-    return [
-        tool
-        for tool in TOOL_ALIASES | _MORE_NAMES
-        if plain == fold_name(tool)
-        or plain in f"{TOOL_ALIASES.get(tool, '')} {_MORE_NAMES.get(tool, '')}".split()
-    ]
+    for each in (plain, plain.removesuffix("tool")):
+        own = [tool for tool in PERMISSION_NAMES if each and each == fold_name(tool)]
+        found = own or [
+            tool
+            for tool in TOOL_ALIASES | _MORE_NAMES
+            if each in f"{TOOL_ALIASES.get(tool, '')} {_MORE_NAMES.get(tool, '')}".split()
+        ]
+        if found:
+            return found
+    return []

@@ -21,6 +21,10 @@ SILENT = {
         "Bash rm *: deny",
     ),
     "the tool that it means": ({"permission": {"WebFetch": "deny"}}, "is read as webfetch"),
+    "the tools of all servers": (
+        {"permission": {"mcp__*": "deny"}},
+        "is read as *_*, of the tools of MCP servers alone. It holds.",
+    ),
     "a matcher": (
         {
             "hooks": {

@@ -41,6 +41,7 @@ def deny(action: str, resource: str = "*") -> dict[str, str]:
         ({"permissions": {"bash": "deny"}}, "bash", "ls", "build"),
         ({"permissions": "deny"}, "bash", "ls", "build"),
         ({"permissions": {"deny": ["Bash(rm:*)"], "allow": ["Bash"]}}, "bash", "rm a", "build"),
+        ({"permissions": {"deny": ["mcp__*"]}}, "docs_search", "*", "build"),
         ({"agents": {"build": {"permissions": [deny("shell")]}}}, "bash", "ls", "build"),
         ({"agent": {"build": {"permissions": [deny("shell")]}}}, "bash", "ls", "build"),
         ({"agents": {"build": {"permission": {"bash": "deny"}}}}, "bash", "ls", "build"),
@@ -67,6 +68,15 @@ def test_what_denies_is_denied(
     loaded = world.load(trusted=place == "trusted")
     assert judge(loaded.config, permission, pattern, agent) == "deny"
     assert not [line for line in loaded.warnings if "unknown key permissions" in line]
+
+
+@pytest.mark.parametrize("action", ["allow", "deny"])
+def test_a_rule_for_the_tools_of_all_servers_is_about_no_permission_of_ours(
+    world: World, action: str
+) -> None:
+    rules = {"external_directory": "ask"}
+    world.globally({"permission": rules, "permissions": {action: ["mcp__*"]}})
+    assert judge(world.load().config, "external_directory", "/x") == "ask"
 
 
 def test_what_allows_counts_in_the_users_own_configuration_and_not_in_an_untrusted_projects(

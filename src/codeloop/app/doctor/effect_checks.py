@@ -129,8 +129,10 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
             meant = find_meant_permission(rule.permission)
             is_other_name = rule.permission not in PERMISSION_NAMES and meant != rule.permission
             if is_other_name and rule.action != "allow":
-                fix = f"It holds. Write {meant} to be plain."
-                findings.append(warn("rules", f"{text} is read as {meant}.", fix))
+                is_wide = "*" in meant and any(matches(each, meant) for each in PERMISSION_NAMES)
+                fix = "It holds." if is_wide else f"It holds. Write {meant} to be plain."
+                whose = ", of the tools of MCP servers alone" * is_wide
+                findings.append(warn("rules", f"{text} is read as {meant}{whose}.", fix))
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
                 findings.append(

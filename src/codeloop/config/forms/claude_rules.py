@@ -60,7 +60,9 @@ def read_settings_rules(permissions: JSON) -> Iterator[tuple[JSON, tuple[str, in
         for index, text in enumerate(rules if is_list(rules) else ()):
             if isinstance(text, str):
                 tool, pattern = split_rule(text.strip())
-                for permission in list_permissions(tool):
+                # Of any server: our form of it would be about our own permissions, too.
+                is_any = re.match(r"mcp__[^_]*\*", tool)
+                for permission in [tool] if is_any else list_permissions(tool):
                     rule = {
                         "permission": permission,
                         "pattern": convert_pattern(pattern) or "*",
