@@ -177,7 +177,8 @@ def test_what_is_no_question_gets_no_note(command: str, printed: str) -> None:
         "cd /tmp && tail -f a.log | grep x", "less +F a.log", "top", "journalctl -u x -f",
         "docker logs -f web", "docker compose logs --follow", "kubectl get pods -w", "dmesg -w",
         "ping localhost", "yes", "sleep infinity", "vmstat 1", "nc -l 8080", "sudo tail -f a.log",
-        "inotifywait -m .", "gh run watch 5 --watch",
+        "inotifywait -m .", "gh run watch 5 --watch", "iostat -x sda1 5",
+        "tail -f a.log | grep x | tee b", "yes | cat", "make || tail -f a.log",
     ],
 )  # fmt: skip
 def test_a_command_that_shows_what_comes_never_ends(command: str) -> None:
@@ -191,6 +192,9 @@ def test_a_command_that_shows_what_comes_never_ends(command: str) -> None:
         "ping -c 1 localhost", "docker build -f Dockerfile .", "kubectl get pods", "echo tail -f",
         "npm run watch-once", "timeout 5 tail -f a.log", "vmstat", "make test", "topgrade",
         "git log -f", "yesterday.sh", "docker build -f Dockerfile . && make test",
+        "yes | ./install.sh", "yes | apt install x", "yes | sudo tee a | sh", "vmstat 1 5",
+        "iostat -x 1 3", "tail -F a.log | grep -m1 ready", "tail -f a.log | grep -q ready",
+        "tail -f a.log | head -5", "tail -f a.log | sed /ready/q", "ping localhost | head -3",
     ],
 )  # fmt: skip
 def test_others_do(command: str) -> None:

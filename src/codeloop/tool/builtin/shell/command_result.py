@@ -74,9 +74,11 @@ _ENDLESS = {
     "dmesg": r"\s(?:-\w*[wW]|--follow)",
     "inotifywait": r"\s(?:-\w*m|--monitor)",
     **dict.fromkeys(("nc", "ncat"), r"\s-\w*l"),
-    **dict.fromkeys(("iostat", "vmstat", "mpstat"), r"\s\d+\s*$"),
+    **dict.fromkeys(("iostat", "vmstat", "mpstat"), r"^(?!(?:.*\s\d+\b){2}).*\s\d+\s*$"),
     "sleep": r"\sinf",
 }
+# Commands that end only when what they read does.
+_PASSES_ON = r"\s*(?:grep|cat|tee|tr|cut|jq)\b(?!.*\s(?:-\w*[mq]|--max-count|--quiet))"
 _STARTERS = frozenset({"sudo", "exec", "env", "command", "nice", "time"})
 _LAST_CHARS = 4_000
 
@@ -85,14 +87,15 @@ def shows_what_comes(command: str) -> bool:
     """Return whether a command never ends by itself, since it follows a file or a program."""
     # Separators in quotes cut a word: then the command counts as one that ends.
     last = command.replace("&&", "\n").replace(";", "\n").replace("&", "\n").strip(" ")
-    for each in last.rpartition("\n")[2].split("|"):
-        words = each.split()
-        while words and words[0] in _STARTERS:
-            del words[0]
-        arguments = _ENDLESS.get(words[0].rpartition("/")[2]) if words else None
-        if arguments is not None and re.search(arguments, " ".join(["", *words[1:]])):
-            return True
-    return False
+    pipeline = last.rpartition("\n")[2].split("|")
+    # A pipe ends with its last command, which ends the others: `yes | apt install x`.
+    while len(pipeline) > 1 and re.match(_PASSES_ON, pipeline[-1]):
+        pipeline.pop()
+    words = pipeline[-1].split()
+    while words and words[0] in _STARTERS:
+        del words[0]
+    arguments = _ENDLESS.get(words[0].rpartition("/")[2]) if words else None
+    return arguments is not None and bool(re.search(arguments, " ".join(["", *words[1:]])))
 
 
 def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
