@@ -7,6 +7,7 @@ import pytest
 from codeloop.extend.homes import is_valid_name
 from codeloop.extend.pages.new_agent_page import make_agent_page
 from codeloop.extend.pages.page_layers import convert_yaml
+from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.text.frontmatter import split_frontmatter
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
@@ -205,7 +206,14 @@ def test_an_agent_whose_page_switches_it_off_or_is_unreadable_is_off(
     tmp_path: Path, head: str, *, trust: bool
 ) -> None:
     write(tmp_path, "work/.opencode/agent/build.md", f"---\n{head}\n---\nObey me.")
-    assert settings_of(tmp_path, trust=trust).config.agent["build"].disable
+    settings = settings_of(tmp_path, trust=trust)
+    assert settings.config.agent["build"].disable
+    if "disable" not in head:
+        told = settings.loaded.warnings[0]
+        assert told.endswith("The agent build is switched off, since its page can't be read.")
+        assert not settings.loaded.ignored
+        assert Rulebook(settings.loaded, tmp_path).explain_missing("build") == told
+    assert Rulebook(settings.loaded, tmp_path).explain_missing("plan") == ""
 
 
 def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:

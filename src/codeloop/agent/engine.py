@@ -156,7 +156,8 @@ class Engine(Struct, frozen=True):
             available = (
                 f"{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
             )
-            raise OperationError("NotFoundError", f"Agent not found: {name}.{available}")
+            reason = f" {self.rulebook.explain_missing(name)}".rstrip()
+            raise OperationError("NotFoundError", f"Agent not found: {name}.{reason}{available}")
         return agent
 
     def get_subagent(self, name: str) -> Agent:

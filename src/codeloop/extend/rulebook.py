@@ -55,6 +55,13 @@ class Rulebook:
             self._loaded.config, make_base_rules(self.profile, *self._folders), find_newest_model
         )
 
+    def explain_missing(self, agent: str) -> str:
+        """Return why there is no agent of a name, if its page can't be read; else ""."""
+        from codeloop.extend.pages.page_layers import describe_unreadable
+
+        reason = describe_unreadable(agent)
+        return next((each for each in self._loaded.warnings if each.endswith(reason)), "")
+
     def get_layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
         rule_layers = self._cache.get((agent, profile))

@@ -87,10 +87,10 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
         for section, folders in _CLAUDE_SECTION_FOLDERS if home.is_claude else _SECTION_FOLDERS:
             for name, file in find_page_files(home, folders):
                 is_restricted = home.is_project and not trusted
-                if is_restricted:
-                    ignored.append(str(file.relative_to(project_root.root)))
-                    if section == "command":
-                        continue
+                page_name = str(file.relative_to(project_root.root)) if is_restricted else ""
+                if is_restricted and section == "command":
+                    ignored.append(page_name)
+                    continue
                 if len(layers) >= EXTEND_FILES.value:
                     warnings.append(
                         f"{file}: more than {EXTEND_FILES.value} agents and commands, not read."
@@ -102,8 +102,13 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                     try:
                         read = [_read_page(section, name, file, is_project=home.is_project)]
                     except CodeloopError as error:
-                        warnings.append(f"{error} Left out.")
                         read = _switch_off(section, name, file, home)
+                        outcome = describe_unreadable(name) if read else "Left out."
+                        warnings.append(f"{error} {outcome}")
+                        # It counts: the agent is off.
+                        page_name = ""
+                if page_name:
+                    ignored.append(page_name)
                 layers += map(_keep_restrictions, read) if is_restricted else read
     if unusable:
         others = (
@@ -115,6 +120,11 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
             f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{others}."
         )
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
+
+
+def describe_unreadable(agent: str) -> str:
+    """Return the sentence about an agent whose page can't be used."""
+    return f"The agent {agent} is switched off, since its page can't be read."
 
 
 def _switch_off(section: str, name: str, file: Path, home: Home) -> list[PageLayer]:
