@@ -266,16 +266,18 @@ async def find_message(client: Client, session: Session, at: str) -> MessageWith
 
 async def check_agent(client: Client, name: str | None) -> None:
     """Raise UsageProblem, listing the agents, if none has this name."""
-    from codeloop.kit.text.suggest import find_similar, format_suggestion
-
-    if name is None:
+    if name is None or any(
+        agent.name == name for agent in await client.call(AGENT_LIST, NoArguments())
+    ):
         return
-    agents = await client.call(AGENT_LIST, NoArguments())
-    if all(agent.name != name for agent in agents):
-        names = sorted(agent.name for agent in agents if not agent.hidden)
-        raise UsageProblem(
-            f"Agent not found: {name}.{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
-        )
+    from codeloop.schema.api.answers import PERMISSION_RULES
+    from codeloop.schema.permission import PermissionQuery
+
+    # The project knows why there is none.
+    try:
+        await client.call(PERMISSION_RULES, PermissionQuery(agent=name))
+    except OperationError as error:
+        raise UsageProblem(str(error)) from error
 
 
 async def resolve_model(client: Client, name: str | None) -> str | None:
