@@ -23,6 +23,7 @@ from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import (
     NOBODY_MESSAGE,
     Action,
+    Decision,
     Need,
     PermissionRule,
     QuestionTool,
@@ -56,6 +57,8 @@ class TestContext:
     asked: list[Need] = field(default_factory=list[Need])
     reports: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     services: ToolServices = field(default_factory=ToolServices)
+    decided_by: str = ""
+    """Who allows what is asked for, as decisions say it; "": they are not stored."""
 
     session: CallSession = field(init=False)
 
@@ -85,6 +88,19 @@ class TestContext:
                         if action == "deny"
                         else Rejected(need, NOBODY_MESSAGE)
                     )
+        for need in needs if self.decided_by else ():
+            self.store.permissions.store_decision(
+                Decision(
+                    session_id=self.session_id,
+                    time=0,
+                    action="allow",
+                    permission=need.permission,
+                    patterns=list(need.patterns),
+                    by=self.decided_by,
+                    origin="",
+                    call=QuestionTool(message_id=self.message_id, call_id=self.call_id),
+                )
+            )
         return False
 
     def verdict(self, need: Need) -> Verdict:

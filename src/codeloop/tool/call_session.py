@@ -8,7 +8,7 @@ from typing import Protocol, TypeGuard
 
 from msgspec import Struct
 
-from codeloop.permission.gate import Rejected
+from codeloop.permission.gate import BY_USER, Rejected
 from codeloop.schema.event import (
     QuestionAsked,
     QuestionRefusal,
@@ -118,6 +118,10 @@ def _allow_all(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
     return {}
 
 
+_NEWEST_DECISIONS = 50
+"""Among these is that of a call which has just been asked about."""
+
+
 class CallSession:
     """The session of one call, as far as tools may read and change it."""
 
@@ -155,6 +159,18 @@ class CallSession:
         "": its commands share that of all.
         """
         """Returns the rule that denies a tool by its name."""
+
+    def was_allowed_by_person(self, permission: str) -> bool:
+        """Return whether a person allowed a permission of this call that was asked for, and not a
+        rule, a profile, an extension or `--auto`.
+        """
+        newest = self._store.permissions.list_decisions(self._id, limit=_NEWEST_DECISIONS)
+        return any(
+            each.call == self._call
+            and (each.permission, each.action) == (permission, "allow")
+            and each.by.startswith(BY_USER)
+            for each in newest
+        )
 
     @property
     def variables(self) -> dict[str, str]:

@@ -25,9 +25,12 @@ def entry_of(tmp_path: Path, **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def attended(tmp_path: Path, entry: dict[str, Any]) -> AsyncGenerator[World]:
+async def attended(
+    tmp_path: Path, entry: dict[str, Any], decided_by: str = "person, once"
+) -> AsyncGenerator[World]:
     async with world(tmp_path, {"p": entry}, sandbox=SandboxConfig()) as it:
         it.ctx.session.is_attended = True
+        it.ctx.decided_by = decided_by
         yield it
 
 
@@ -43,6 +46,7 @@ async def test_what_the_user_agrees_to_is_written_and_not_asked_again(tmp_path: 
             await it.call("act", write=str(place), text="kept")
             assert list_asked(it) == ["mcp_write"] * count
             assert place.read_text() == "kept"
+    assert [*tmp_path.rglob("*.places.json")]
     # Another place is another question; the first one is not open any more.
     moved = entry_of(tmp_path) | {"command": [*tiny(tmp_path / "c" / "s.py"), f"{tmp_path}/e/y.db"]}
     async with attended(tmp_path, moved) as it:
@@ -52,6 +56,18 @@ async def test_what_the_user_agrees_to_is_written_and_not_asked_again(tmp_path: 
         with suppress(ToolFailure):
             await it.call("act", write=str(place), text="lost")
         assert place.read_text() == "before"
+
+
+@pytest.mark.parametrize("decided_by", ["rule", "profile yolo", "--auto", "extension"])
+async def test_what_no_person_agrees_to_holds_in_this_process_alone(
+    tmp_path: Path, decided_by: str
+) -> None:
+    place = tmp_path / "d" / "x.db"
+    async with attended(tmp_path, entry_of(tmp_path), decided_by) as it:
+        await it.call("act", write=str(place), text="kept")
+        assert list_asked(it) == ["mcp_write"]
+        assert place.read_text() == "kept"
+    assert not [*tmp_path.rglob("*.places.json")]
 
 
 async def test_a_no_is_kept_and_the_server_works(tmp_path: Path) -> None:

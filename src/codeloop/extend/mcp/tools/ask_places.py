@@ -5,7 +5,11 @@ or folders.
 import asyncio
 
 from codeloop.extend.mcp.mcp_server import McpServer
-from codeloop.extend.mcp.transport.agreed_places import list_open_places, note_answer
+from codeloop.extend.mcp.transport.agreed_places import (
+    hold_agreement,
+    list_open_places,
+    note_answer,
+)
 from codeloop.extend.mcp.transport.server_refusals import describe_access
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
@@ -44,6 +48,10 @@ async def ask_for_places(server: McpServer, ctx: ToolContext) -> None:
         return
     except Denied:
         return
-    note_answer(folder, places, is_agreed=True)
+    if ctx.session.was_allowed_by_person(WRITE_PERMISSION):
+        note_answer(folder, places, is_agreed=True)
+    else:
+        # A profile, `--auto` or a rule of this session says nothing about later ones.
+        hold_agreement(folder, places)
     if server.is_running:
         await server.disconnect()

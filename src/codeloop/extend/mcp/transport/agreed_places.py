@@ -1,6 +1,7 @@
 """The places that a server names and that the user was asked about: whether it may write there.
 
-They are kept beside the server's own folder, and count as long as its entry names them.
+They are kept beside the server's own folder, and count as long as its entry names them. What no
+person has answered, such as a profile, counts as long as this process runs.
 """
 
 import re
@@ -16,6 +17,8 @@ from codeloop.schema.wire import DECODE_ERRORS
 
 # Files that programs only read: settings and keys.
 _READ_ONLY = r"(?i)(config|credential|secret|token|\bkeys?\b|\.(ya?ml|toml|ini|env|pem|crt|key|py|js|ts|md)$)"
+_held_answers: dict[Path, dict[str, bool]] = {}
+"""By a server's own folder: the answers that are not kept."""
 _SUFFIX = ".places.json"
 
 
@@ -29,6 +32,10 @@ def list_open_places(own_folder: Path, places: Iterable[Path]) -> list[Path]:
 
 def read_answers(own_folder: Path) -> dict[str, bool]:
     """Return by absolute path whether the server with this folder of its own may write there."""
+    return _read_kept(own_folder) | _held_answers.get(own_folder, {})
+
+
+def _read_kept(own_folder: Path) -> dict[str, bool]:
     with suppress(OSError, *DECODE_ERRORS):
         return msgspec.json.decode(
             read_start(_find_file(own_folder), MCP_FILE.value), type=dict[str, bool]
@@ -36,9 +43,14 @@ def read_answers(own_folder: Path) -> dict[str, bool]:
     return {}
 
 
+def hold_agreement(own_folder: Path, places: Iterable[Path]) -> None:
+    """Have a server write at places as long as this process runs."""
+    _held_answers.setdefault(own_folder, {}).update(dict.fromkeys(map(str, places), True))
+
+
 def note_answer(own_folder: Path, places: Iterable[Path], *, is_agreed: bool) -> None:
     """Keep an answer. An error is ignored: the user is asked again."""
-    answers = read_answers(own_folder) | dict.fromkeys(map(str, places), is_agreed)
+    answers = _read_kept(own_folder) | dict.fromkeys(map(str, places), is_agreed)
     with suppress(OSError):
         create_private_folder(own_folder.parent)
         write_atomically(_find_file(own_folder), msgspec.json.encode(answers))
