@@ -37,7 +37,7 @@ from codeloop.schema.ids import is_id
 from codeloop.schema.message import ModelRef, Session, UserMessage, parse_model_name
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart, TextPart
-from codeloop.schema.permission import PROFILE_KEY, Profile
+from codeloop.schema.permission import PROFILE_KEY, PermissionQuery, Profile
 
 # Practically all sessions; the operations need a number.
 MAX_SESSIONS = 100_000
@@ -271,7 +271,6 @@ async def check_agent(client: Client, name: str | None) -> None:
     ):
         return
     from codeloop.schema.api.answers import PERMISSION_RULES
-    from codeloop.schema.permission import PermissionQuery
 
     # The project knows why there is none.
     try:
