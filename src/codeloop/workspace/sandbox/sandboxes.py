@@ -199,9 +199,7 @@ class Sandboxes:
         return sandbox.own_network or self._network
 
     async def rest(self) -> bool:
-        """End every sandbox if nothing runs in any; `enter` makes them anew.
-        Returns whether none is left.
-        """
+        """End every sandbox if nothing runs in any. Returns whether none is left."""
         async with self._entering:
             if all(sandbox.starter.is_idle for sandbox in self._sandboxes):
                 # What the model has put there stays for its next turn.
