@@ -489,3 +489,40 @@ def test_a_number_that_another_program_took_is_not_given_again(path: Path) -> No
     assert store.append(deleted(session()), deleted(session())) == 6
     assert store.append(deleted(session())) == 7
     store.close()
+
+
+CHECKPOINT = """
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())
+"""
+
+
+@pytest.mark.parametrize("mode", ["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
+def test_a_checkpoint_of_another_program_loses_nothing(path: Path, mode: str) -> None:
+    store, one = Store(path), session()
+    store.append(created(one))
+    for title in ("first", "second"):
+        pragma = f"PRAGMA wal_checkpoint({mode})"
+        subprocess.run(script(CHECKPOINT, path, pragma), check=True, capture_output=True)
+        store.append(updated(replace(one, title=title)))
+        assert Store(path).get_session(one.id).title == title
+    store.close()
+
+
+@pytest.mark.parametrize(("is_index_cut", "is_read"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("size", [0, 10_000])
+def test_a_log_that_was_cut_is_not_written_to(
+    path: Path, size: int, *, is_index_cut: bool, is_read: bool
+) -> None:
+    store, one = Store(path), session()
+    store.append(created(one))
+    os.truncate(f"{path}-wal", size)
+    if is_index_cut:
+        os.truncate(f"{path}-shm", 0)
+    if is_read:
+        # Another process makes the index anew, of what is left.
+        read = script(CHECKPOINT, path, "PRAGMA user_version")
+        subprocess.run(read, check=False, capture_output=True)
+    with pytest.raises(StoreError, match="has lost what was written last"):
+        store.append(updated(one))
+    store.close()
