@@ -15,8 +15,8 @@ from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
-from codeloop.store.feed_schema import FEED_MIGRATION
-from codeloop.store.ledger_schema import FIRST_MIGRATIONS, LEDGER_MIGRATION
+from codeloop.store.feed_schema import FEED_MIGRATION, MESSAGE_VIEW, PART_VIEW
+from codeloop.store.ledger_schema import FIRST_MIGRATIONS, LEDGER_MIGRATION, LEDGER_VIEW
 from codeloop.store.packing import unpack
 
 # With fewer free pages, of 4 KB, a file is not worth to be written anew.
@@ -27,6 +27,8 @@ MIGRATIONS: tuple[str, ...] = (*FIRST_MIGRATIONS, LEDGER_MIGRATION, FEED_MIGRATI
 A script is never changed once it is released: databases that ran it would differ from new ones.
 """
 
+# The tables of this version, each with the first version that has it as it is now.
+_VIEWS = ((4, LEDGER_VIEW), (5, MESSAGE_VIEW), (5, PART_VIEW))
 # SQLite's own limit, for the longest name that it makes beside the file.
 _MAX_PATH_BYTES = 512
 
@@ -268,12 +270,25 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open an existing file read-only. Raises StoreError."""
-    with explain_errors(path):
+    """Open an existing file read-only. One of an earlier version, whose project was not opened
+    since, has the tables of this one as views. Raises StoreError, also for a newer version.
+    """
+    with explain_errors(path), ExitStack() as on_failure:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds
         )
-    add_functions(connection)
+        on_failure.callback(connection.close)
+        add_functions(connection)
+        version = _read_version(connection)
+        if not 1 <= version <= len(MIGRATIONS):
+            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
+            raise StoreError(
+                f"The database {path} is of another codeloop ({versions}). Install that one to read it."
+            )
+        for newer, view in _VIEWS:
+            if version < newer:
+                connection.execute(view)
+        on_failure.pop_all()
     return connection
 
 

@@ -74,3 +74,6 @@ FEED_MIGRATION = f"{_MESSAGES}{_PARTS}{_SESSIONS}{_OUTBOX}"
 """The script that makes them of the tables of version 4. Rows keep their plain JSON
 until they change.
 """
+MESSAGE_VIEW = "CREATE TEMP VIEW message AS SELECT id AS number, * FROM main.message"
+PART_VIEW = "CREATE TEMP VIEW part AS SELECT message_id AS message, * FROM main.part"
+"""Show a database of an earlier version, which is only read, with the columns of this one."""

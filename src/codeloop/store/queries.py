@@ -17,7 +17,7 @@ from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
 from codeloop.store.apply_event import decode_message, decode_part
 from codeloop.store.conversation import Entry
-from codeloop.store.database import MIGRATIONS, Database, StoreError
+from codeloop.store.database import Database
 from codeloop.store.lease import Leases
 from codeloop.store.permission_records import PermissionRecords
 
@@ -214,21 +214,10 @@ def make_like_pattern(text: str) -> str:
 
 
 def open_queries(path: Path) -> Queries:
-    """Open a database for reading only. Raises StoreError if it is missing, damaged,
-    or of another version.
+    """Open a database for reading only. Raises StoreError if it is missing, damaged
+    or from a newer version.
     """
-    db = Database(path, read_only=True)
-    try:
-        version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
-        if version != len(MIGRATIONS):
-            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
-            raise StoreError(
-                f"The database {path} is of another codeloop ({versions}). Open its project once to bring it up."
-            )
-    except StoreError:
-        db.close()
-        raise
-    return Queries(db)
+    return Queries(Database(path, read_only=True))
 
 
 def _to_json_list(ids: Iterable[str]) -> str:
