@@ -23,7 +23,7 @@ from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.schema.wire import replace
 from codeloop.store import database
 from codeloop.store.conversation import Entry
-from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
+from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database, transaction
 from codeloop.store.store import Store
 from tests.store.old_database import (
     old_database,
@@ -444,3 +444,85 @@ def test_a_file_that_was_removed_or_replaced_is_not_written_to(tmp_path: Path) -
         assert store.get_session(mine.id).title == "stored"
     finally:
         store.close()
+
+
+OLD_TRANSACTIONS = {
+    "session": "INSERT OR REPLACE INTO session (id, parent_id, directory, title, updated, data)"
+    " VALUES ('ses_1', NULL, '/', 'old', 1, '{}')",
+    "message": "INSERT OR REPLACE INTO message (id, session_id, created, data) VALUES ('msg_1', 'ses_1', 1, '{}')",
+    "part": "INSERT OR REPLACE INTO part (id, message_id, session_id, data) VALUES ('prt_2', 'msg_1', 'ses_1', '{}')",
+    "todo": "INSERT OR REPLACE INTO todo (session_id, data) VALUES ('ses_1', '[]')",
+    "part removed": "DELETE FROM part WHERE id = 'prt_1'",
+    "message removed": "DELETE FROM message WHERE id = 'msg_1'",
+    "session deleted": "DELETE FROM session WHERE id = 'ses_1'",
+}
+"""What version 4 writes for a kind of event, before the event itself."""
+
+
+def store_as_before(old: sqlite3.Connection, statement: str) -> None:
+    with transaction(old):
+        old.execute(statement)
+        old.execute("INSERT INTO event (session_id, data) VALUES ('ses_1', '{}')")
+
+
+@pytest.mark.parametrize("statement", OLD_TRANSACTIONS.values(), ids=OLD_TRANSACTIONS)
+def test_a_process_of_the_version_before_changes_nothing_after_the_migration(
+    path: Path, statement: str
+) -> None:
+    one = session("ses_1")
+    message = user(one.id, "msg_1")
+    with old_database(path, 4) as old:
+        put_session(old, one)
+        put_message(old, message)
+        put_part(old, text(message, "kept", "prt_1"))
+        Store(path).close()
+        before = list(old.iterdump())
+        with pytest.raises(sqlite3.Error):
+            store_as_before(old, statement)
+        assert list(old.iterdump()) == before
+
+
+def test_a_number_that_another_program_took_is_not_given_again(path: Path) -> None:
+    store = Store(path)
+    store.append(deleted(session()))
+    store._db.execute("INSERT INTO event SELECT last + 3, NULL, 'garbage' FROM outbox")
+    assert store.append(deleted(session()), deleted(session())) == 6
+    assert store.append(deleted(session())) == 7
+    store.close()
+
+
+CHECKPOINT = """
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())
+"""
+
+
+@pytest.mark.parametrize("mode", ["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
+def test_a_checkpoint_of_another_program_loses_nothing(path: Path, mode: str) -> None:
+    store, one = Store(path), session()
+    store.append(created(one))
+    for title in ("first", "second"):
+        pragma = f"PRAGMA wal_checkpoint({mode})"
+        subprocess.run(script(CHECKPOINT, path, pragma), check=True, capture_output=True)
+        store.append(updated(replace(one, title=title)))
+        assert Store(path).get_session(one.id).title == title
+    store.close()
+
+
+@pytest.mark.parametrize(("is_index_cut", "is_read"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("size", [0, 10_000])
+def test_a_log_that_was_cut_is_not_written_to(
+    path: Path, size: int, *, is_index_cut: bool, is_read: bool
+) -> None:
+    store, one = Store(path), session()
+    store.append(created(one))
+    os.truncate(f"{path}-wal", size)
+    if is_index_cut:
+        os.truncate(f"{path}-shm", 0)
+    if is_read:
+        # Another process makes the index anew, of what is left.
+        read = script(CHECKPOINT, path, "PRAGMA user_version")
+        subprocess.run(read, check=False, capture_output=True)
+    with pytest.raises(StoreError, match="has lost what was written last"):
+        store.append(updated(one))
+    store.close()

@@ -16,10 +16,13 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
-from codeloop.store.database import StoreError
+from codeloop.schema.wire import encode_json
+from codeloop.store.conversation import Entry
+from codeloop.store.database import MIGRATIONS, StoreError
 from codeloop.store.queries import SessionFilter, make_like_pattern, open_queries
 from codeloop.store.store import Store
-from tests.store.states import session, user
+from tests.store.old_database import old_database, put_message, put_part, put_session
+from tests.store.states import session, text, user
 
 SESSION = session("ses_1")
 
@@ -56,11 +59,23 @@ def test_pages_together_are_the_conversation(tmp_path: Path, times: list[int], s
 
 def test_any_id_that_is_in_use_counts(tmp_path: Path) -> None:
     store = filled(tmp_path / "a.db", [1])
-    taken = store.queries.has_any_id
-    assert not taken(["ses_2"], ["msg_2"], ["prt_2"])
-    assert taken(["ses_1"], [], [])
-    assert taken([], ["msg_9", "msg_000"], [])
-    assert taken([], [], ["prt_000"])
+    taken, taken_part = store.queries.has_any_id, store.queries.has_any_part
+    assert not taken(["ses_2"], ["msg_2"])
+    assert taken(["ses_1"], [])
+    assert taken([], ["msg_9", "msg_000"])
+    assert taken_part("ses_1", ["prt_9", "prt_000"])
+    assert not taken_part("ses_1", ["prt_9"])
+    assert not taken_part("ses_2", ["prt_000"])
+    store.close()
+
+
+def test_ids_are_looked_for_without_reading_all_parts(tmp_path: Path) -> None:
+    store, steps = filled(tmp_path / "a.db", list(range(500))), list[int]()
+    store.append(make_session_created(session("ses_2")))
+    store._db._connection.set_progress_handler(lambda: steps.append(1), 50)
+    assert not store.queries.has_any_id(["ses_9"], ["msg_9"])
+    assert not store.queries.has_any_part("ses_2", ["prt_000"])
+    assert len(steps) < 10, "of 50 steps of SQLite each"
     store.close()
 
 
@@ -72,6 +87,32 @@ def test_a_database_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
     assert [each.id for each in queries.find_sessions(SessionFilter())] == [SESSION.id]
     queries.close()
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_a_database_of_an_earlier_version_is_read_and_left_as_it_is(
+    tmp_path: Path, version: int
+) -> None:
+    path, message = tmp_path / "a.db", user(SESSION.id)
+    part = text(message, "an apple")
+    with old_database(path, version) as old:
+        put_session(old, SESSION)
+        put_message(old, message)
+        put_part(old, part)
+        before = list(old.iterdump())
+        queries = open_queries(path)
+        assert queries.find_sessions(SessionFilter(only_roots=True)) == [SESSION]
+        assert [each.id for each in queries.list_session_overviews(10)] == [SESSION.id]
+        assert queries.list_busy_sessions() == []
+        assert queries.measure_sessions([SESSION.id]) == len(encode_json(part))
+        assert queries.read_message_page(SESSION.id, None, None) == (
+            [Entry(message, (part,))],
+            False,
+        )
+        assert list(queries.search_parts(SESSION.id, "apple")) == [(message, part)]
+        queries.close()
+        assert list(old.iterdump()) == before
+        assert old.execute("PRAGMA user_version").fetchone() == (version,)
 
 
 def test_what_another_process_writes_is_read_without_waiting(tmp_path: Path) -> None:

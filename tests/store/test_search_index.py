@@ -2,6 +2,7 @@
 the database and to the index between two searches.
 """
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from codeloop.schema.event import (
     make_session_deleted,
 )
 from codeloop.schema.part import TextPart
+from codeloop.store.database import StoreError
 from codeloop.store.search_index import SearchIndex
 from codeloop.store.store import Store
 from tests.store.states import session, user
@@ -150,3 +152,31 @@ def test_nothing_is_left_of_a_deleted_session(tmp_path: Path) -> None:
     store.append(make_session_deleted(session("ses_0")))
     store.close()
     assert not (tmp_path / "a.db.search").exists()
+
+
+def test_after_a_backup_was_put_back_all_is_found_that_is_there(tmp_path: Path) -> None:
+    path, backup = tmp_path / "a.db", tmp_path / "backup.db"
+    store = Store(path)
+    say(store, 1, "an apple")
+    store.close()
+    shutil.copy(path, backup)
+    store = Store(path)
+    for number in range(2, 5):
+        say(store, number, "a pear")
+    assert find(store, "pear") == {"prt_002", "prt_003", "prt_004"}
+    store.close()
+    shutil.copy(backup, path)
+    store = Store(path)
+    say(store, 9, "a plum")
+    assert find(store, "plum") == {"prt_009"}
+    assert find(store, "apple") == {"prt_001"}
+    assert find(store, "pear") == set()
+    store.close()
+
+
+def test_a_sqlite_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "a.db")
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 33, 0))
+    with pytest.raises(StoreError, match=r"needs SQLite 3\.34.* newer Python"):
+        find(store, "apple")
+    store.close()

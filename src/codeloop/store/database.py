@@ -6,7 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,67 +15,20 @@ from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
-from codeloop.store.feed_schema import FEED_MIGRATION
-from codeloop.store.ledger_schema import LEDGER_MIGRATION
+from codeloop.store.feed_schema import FEED_MIGRATION, MESSAGE_VIEW, PART_VIEW
+from codeloop.store.ledger_schema import FIRST_MIGRATIONS, LEDGER_MIGRATION, LEDGER_VIEW
 from codeloop.store.packing import unpack
 
 # With fewer free pages, of 4 KB, a file is not worth to be written anew.
 _MIN_FREE_PAGES = 2_000
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE session (
-        id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL,
-        updated INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
-    CREATE INDEX session_updated ON session (updated);
-    CREATE INDEX session_parent ON session (parent_id);
-    CREATE TABLE message (
-        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, created INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
-    CREATE INDEX message_session ON message (session_id, created, id);
-    CREATE TABLE part (
-        id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, data BLOB NOT NULL);
-    CREATE INDEX part_message ON part (message_id, id);
-    CREATE INDEX part_session ON part (session_id);
-    CREATE TABLE todo (session_id TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
-    CREATE TABLE permission (
-        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, reply TEXT, data BLOB NOT NULL) WITHOUT ROWID;
-    CREATE INDEX permission_session ON permission (session_id);
-    CREATE TABLE question (
-        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, open INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
-    CREATE INDEX question_session ON question (session_id);
-    CREATE TABLE lease (
-        session_id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
-        until INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
-    PRAGMA user_version = 1;
-    """,
-    """
-    CREATE TABLE facts (session_id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
-    PRAGMA user_version = 2;
-    """,
-    """
-    CREATE TABLE remembered (
-        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, directory TEXT NOT NULL, time INTEGER NOT NULL,
-        permission TEXT NOT NULL, patterns TEXT NOT NULL, place TEXT NOT NULL) WITHOUT ROWID;
-    CREATE INDEX remembered_directory ON remembered (directory);
-    CREATE INDEX remembered_session ON remembered (session_id);
-    INSERT INTO remembered
-        SELECT permission.id, session_id, '', session.updated,
-            json_extract(CAST(permission.data AS TEXT), '$.permission'),
-            json_extract(CAST(permission.data AS TEXT), '$.always'), ''
-        FROM permission JOIN session ON session.id = session_id WHERE reply = 'always';
-    CREATE TABLE decision (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, action TEXT NOT NULL, data BLOB NOT NULL);
-    CREATE INDEX decision_session ON decision (session_id);
-    PRAGMA user_version = 3;
-    """,
-    LEDGER_MIGRATION,
-    FEED_MIGRATION,
-)
+MIGRATIONS: tuple[str, ...] = (*FIRST_MIGRATIONS, LEDGER_MIGRATION, FEED_MIGRATION)
 """The script that upgrades to each version, from version 1; its last line sets the version.
 
 A script is never changed once it is released: databases that ran it would differ from new ones.
 """
 
+# The tables of this version, each with the first version that has it as it is now.
+_VIEWS = ((4, LEDGER_VIEW), (5, MESSAGE_VIEW), (5, PART_VIEW))
 # SQLite's own limit, for the longest name that it makes beside the file.
 _MAX_PATH_BYTES = 512
 
@@ -151,6 +104,8 @@ class Database:
         self.path = path
         self.has_deleted = False
         """Set when whole sessions were deleted."""
+        self.last_number = 0
+        """The last number of a change that was stored here."""
         self._index, self._log = Path(f"{path}-shm"), Path(f"{path}-wal")
         self._index_size = self._log_size = 0
         self._connection = open_read_only(path) if read_only else open_database(path)
@@ -219,7 +174,7 @@ class Database:
         log_size = _measure(self._log)
         if not event and not _measure(self.path):
             event = "was emptied by another program"
-        if not event and log_size < self._log_size:
+        if not event and log_size < self._log_size and not self._has_last_number():
             event = f"has lost what was written last: {self._log.name} was cut by another program"
         if event:
             raise StoreError(
@@ -227,6 +182,16 @@ class Database:
                 "Put it back, or start codeloop anew."
             )
         self._log_size = log_size
+
+    def _has_last_number(self) -> bool:
+        """Return whether the last change is still there: a checkpoint of another program moves it
+        from the log to the file.
+        """
+        self._restore_index()
+        # With a connection of its own: what ours has in memory says nothing about the files.
+        with suppress(sqlite3.Error, StoreError), closing(open_read_only(self.path)) as fresh:
+            return fresh.execute("SELECT last FROM outbox").fetchone()[0] >= self.last_number
+        return False
 
     def _restore_index(self) -> None:
         """Give the index of the log its size again if another program has cut it.
@@ -305,12 +270,25 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open an existing file read-only. Raises StoreError."""
-    with explain_errors(path):
+    """Open an existing file read-only. One of an earlier version, whose project was not opened
+    since, has the tables of this one as views. Raises StoreError, also for a newer version.
+    """
+    with explain_errors(path), ExitStack() as on_failure:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds
         )
-    add_functions(connection)
+        on_failure.callback(connection.close)
+        add_functions(connection)
+        version = _read_version(connection)
+        if not 1 <= version <= len(MIGRATIONS):
+            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
+            raise StoreError(
+                f"The database {path} is of another codeloop ({versions}). Install that one to read it."
+            )
+        for newer, view in _VIEWS:
+            if version < newer:
+                connection.execute(view)
+        on_failure.pop_all()
     return connection
 
 

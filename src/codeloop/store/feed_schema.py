@@ -35,24 +35,32 @@ _PARTS = """
     DROP INDEX decision_session;
     """
 _SESSIONS = """
-    ALTER TABLE session ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE session ADD COLUMN changed INTEGER;
-    UPDATE session SET number = numbered.number FROM (
-        SELECT id, (SELECT count(*) FROM message) + (SELECT count(*) FROM part)
-            + row_number() OVER (ORDER BY updated, id) AS number FROM session) AS numbered
-    WHERE numbered.id = session.id;
+    ALTER TABLE session RENAME TO old_session;
+    DROP INDEX session_updated;
+    DROP INDEX session_parent;
+    CREATE TABLE session (
+        id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL,
+        updated INTEGER NOT NULL, data BLOB NOT NULL, number INTEGER NOT NULL, changed INTEGER) WITHOUT ROWID;
+    CREATE INDEX session_updated ON session (updated);
+    CREATE INDEX session_parent ON session (parent_id);
     CREATE INDEX session_number ON session (number);
     CREATE INDEX session_changed ON session (changed) WHERE changed IS NOT NULL;
+    INSERT INTO session (id, parent_id, directory, title, updated, data, number)
+        SELECT id, parent_id, directory, title, updated, data,
+            (SELECT count(*) FROM message) + (SELECT count(*) FROM part) + row_number() OVER (ORDER BY updated, id)
+        FROM old_session;
+    DROP TABLE old_session;
     """
 # `last`: the last number. `pruned`: who has seen no more than the changes up to this one
-# may have missed some that are no longer kept.
+# may have missed some that are no longer kept. `json`: a codeloop of an earlier version that still
+# runs writes an event, with `data`, in each transaction: so the whole of it fails.
 _OUTBOX = """
     CREATE TABLE outbox (last INTEGER NOT NULL, pruned INTEGER NOT NULL);
     INSERT INTO outbox SELECT last, last FROM (SELECT max(
         coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), (SELECT count(*) FROM session)
             + (SELECT count(*) FROM message) + (SELECT count(*) FROM part)) AS last);
     DROP TABLE event;
-    CREATE TABLE event (seq INTEGER PRIMARY KEY, session_id TEXT, data BLOB NOT NULL);
+    CREATE TABLE event (seq INTEGER PRIMARY KEY, session_id TEXT, json BLOB NOT NULL);
     CREATE TABLE passed (number INTEGER PRIMARY KEY, owner INTEGER NOT NULL);
     CREATE TRIGGER session_changes AFTER UPDATE OF changed ON session WHEN old.changed IS NOT NULL
         BEGIN INSERT INTO passed (number, owner) VALUES (old.changed, old.number); END;
@@ -66,3 +74,6 @@ FEED_MIGRATION = f"{_MESSAGES}{_PARTS}{_SESSIONS}{_OUTBOX}"
 """The script that makes them of the tables of version 4. Rows keep their plain JSON
 until they change.
 """
+MESSAGE_VIEW = "CREATE TEMP VIEW message AS SELECT id AS number, * FROM main.message"
+PART_VIEW = "CREATE TEMP VIEW part AS SELECT message_id AS message, * FROM main.part"
+"""Show a database of an earlier version, which is only read, with the columns of this one."""

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.store.database import MIGRATIONS, Database, StoreError
-from codeloop.store.ledger_schema import LEDGER_VIEW
+from codeloop.store.database import Database
 
 RequestKind = Literal["turn", "subagent", "compaction", "title", "judge", "check"]
 """What a request was for.
@@ -24,8 +23,6 @@ RequestKind = Literal["turn", "subagent", "compaction", "title", "judge", "check
 - title: the title of a session; judge: the verdict about an event for a hook, or about a goal.
 - check: `codeloop doctor --online`, which belongs to no session.
 """
-FIRST_LEDGER_VERSION = 4
-"""The version of the database that brought the ledger."""
 _SELECT_REQUESTS = """
     SELECT time, session_id, root_id, message_id, directory, path, model, kind, cost, input, output, reasoning,
         cache_read, cache_write, hour_write, estimated, tool_calls,
@@ -201,23 +198,8 @@ class SpendingLedger:
 def open_ledger(path: Path) -> SpendingLedger:
     """Open a database for reading its ledger only. Raises StoreError if it is missing,
     damaged or from a newer version.
-
-    One of an earlier version, whose project was not opened since, is read as well.
     """
-    db = Database(path, read_only=True)
-    try:
-        version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
-        if not 1 <= version <= len(MIGRATIONS):
-            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
-            raise StoreError(
-                f"The database {path} is of another codeloop ({versions}). Install that one to read it."
-            )
-        if version < FIRST_LEDGER_VERSION:
-            db.execute(LEDGER_VIEW)
-    except StoreError:
-        db.close()
-        raise
-    return SpendingLedger(db)
+    return SpendingLedger(Database(path, read_only=True))
 
 
 def _list_counts(tokens: Tokens) -> tuple[int, ...]:

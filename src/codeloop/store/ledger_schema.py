@@ -1,7 +1,56 @@
-"""The table of the ledger, and how it is filled from what a database of
+"""The first tables, and that of the ledger, with how it is filled from what a database of
 an earlier version holds.
 """
 
+FIRST_MIGRATIONS = (
+    """
+    CREATE TABLE session (
+        id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL,
+        updated INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX session_updated ON session (updated);
+    CREATE INDEX session_parent ON session (parent_id);
+    CREATE TABLE message (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, created INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX message_session ON message (session_id, created, id);
+    CREATE TABLE part (
+        id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, data BLOB NOT NULL);
+    CREATE INDEX part_message ON part (message_id, id);
+    CREATE INDEX part_session ON part (session_id);
+    CREATE TABLE todo (session_id TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE permission (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, reply TEXT, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX permission_session ON permission (session_id);
+    CREATE TABLE question (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, open INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX question_session ON question (session_id);
+    CREATE TABLE lease (
+        session_id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
+        until INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
+    PRAGMA user_version = 1;
+    """,
+    """
+    CREATE TABLE facts (session_id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 2;
+    """,
+    """
+    CREATE TABLE remembered (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, directory TEXT NOT NULL, time INTEGER NOT NULL,
+        permission TEXT NOT NULL, patterns TEXT NOT NULL, place TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX remembered_directory ON remembered (directory);
+    CREATE INDEX remembered_session ON remembered (session_id);
+    INSERT INTO remembered
+        SELECT permission.id, session_id, '', session.updated,
+            json_extract(CAST(permission.data AS TEXT), '$.permission'),
+            json_extract(CAST(permission.data AS TEXT), '$.always'), ''
+        FROM permission JOIN session ON session.id = session_id WHERE reply = 'always';
+    CREATE TABLE decision (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, action TEXT NOT NULL, data BLOB NOT NULL);
+    CREATE INDEX decision_session ON decision (session_id);
+    PRAGMA user_version = 3;
+    """,
+)
+"""The scripts of the versions 1 to 3."""
 SELECT_PAID_ANSWERS = """
     WITH RECURSIVE root (id, top) AS (
         SELECT id, id FROM session WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM session)

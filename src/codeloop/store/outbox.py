@@ -40,7 +40,7 @@ PRUNE_INTERVAL = 1_000
 _NO_END = 1 << 62
 # What each kind of row says: the session's id, those of the message and the part, and the rest.
 # A part's number is looked for first: without CROSS, SQLite may begin with all messages.
-_EVENT = "'event', session_id AS owner, NULL, NULL, NULL, data"
+_EVENT = "'event', session_id AS owner, NULL, NULL, NULL, json"
 _MADE = "'made', id AS owner, NULL, NULL, NULL, data"
 _SESSION = "'session', id AS owner, NULL, NULL, NULL, data"
 _MESSAGE = "'message', session_id AS owner, id, NULL, NULL, data"
@@ -90,7 +90,9 @@ class Outbox:
 
     def take_numbers(self, count: int) -> int:
         """Take the next numbers, within the caller's transaction; return the first."""
-        self._db.execute("UPDATE outbox SET last = last + ?", (count,))
+        # Whatever writes beside codeloop, a number that is taken is not given again.
+        sql = "UPDATE outbox SET last = max(last, (SELECT coalesce(max(seq), 0) FROM event)) + ?"
+        self._db.execute(sql, (count,))
         return self.read_last_seq() - count + 1
 
     def stamp(self, event: StoredEvent, number: int) -> StoredEvent:
@@ -100,7 +102,7 @@ class Outbox:
     def add(self, event: StoredEvent, number: int) -> None:
         """Add an event that no row of another table says, within the caller's transaction."""
         row = (number, get_session_id(event), encode_json(event))
-        self._db.execute("INSERT INTO event (seq, session_id, data) VALUES (?, ?, ?)", row)
+        self._db.execute("INSERT INTO event (seq, session_id, json) VALUES (?, ?, ?)", row)
 
     def read_events(
         self, after: int, until: int | None = None, roots: Collection[str] | None = None

@@ -5,7 +5,7 @@ or through `open_queries` for a project that is not open.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
 from codeloop.store.apply_event import decode_message, decode_part
 from codeloop.store.conversation import Entry
-from codeloop.store.database import MIGRATIONS, Database, StoreError
+from codeloop.store.database import Database
 from codeloop.store.lease import Leases
 from codeloop.store.permission_records import PermissionRecords
 
@@ -167,20 +167,21 @@ class Queries:
             WHERE message.session_id IN (SELECT value FROM json_each(?))"""
         return (self._db.fetch_one(sql, _to_json_list(sessions)) or (0,))[0]
 
-    def has_any_id(
-        self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]
-    ) -> bool:
-        """Return whether any of these ids is in use by a session, a message or a part."""
+    def has_any_id(self, sessions: Iterable[str], messages: Iterable[str]) -> bool:
+        """Return whether any of these ids is in use by a session or a message."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
-                OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
-                OR EXISTS (SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?)))"""
-        return (
-            self._db.fetch_one(
-                sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)
-            )
-            is not None
-        )
+                OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))"""
+        return self._db.fetch_one(sql, _to_json_list(sessions), _to_json_list(messages)) is not None
+
+    def has_any_part(self, session_id: str, parts: Collection[str]) -> bool:
+        """Return whether any of these ids is in use by a part of a session. Those of other sessions
+        may be the same: a part is found by its message.
+        """
+        sql = """
+            SELECT 1 FROM message CROSS JOIN part ON part.message = message.number
+            WHERE session_id = ? AND part.id IN (SELECT value FROM json_each(?))"""
+        return bool(parts) and self._db.fetch_one(sql, session_id, _to_json_list(parts)) is not None
 
     def search_parts(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
         """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first;
@@ -213,21 +214,10 @@ def make_like_pattern(text: str) -> str:
 
 
 def open_queries(path: Path) -> Queries:
-    """Open a database for reading only. Raises StoreError if it is missing, damaged,
-    or of another version.
+    """Open a database for reading only. Raises StoreError if it is missing, damaged
+    or from a newer version.
     """
-    db = Database(path, read_only=True)
-    try:
-        version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
-        if version != len(MIGRATIONS):
-            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
-            raise StoreError(
-                f"The database {path} is of another codeloop ({versions}). Open its project once to bring it up."
-            )
-    except StoreError:
-        db.close()
-        raise
-    return Queries(db)
+    return Queries(Database(path, read_only=True))
 
 
 def _to_json_list(ids: Iterable[str]) -> str:

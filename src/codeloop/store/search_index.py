@@ -19,11 +19,13 @@ from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.schema.message import Message
 from codeloop.schema.part import Part, TextPart
 from codeloop.store.apply_event import decode_message
-from codeloop.store.database import explain_errors, transaction
+from codeloop.store.database import StoreError, explain_errors, transaction
 from codeloop.store.packing import unpack
 
 _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
+_FIRST_SQLITE = (3, 34)
+"""The first version that has `trigram`."""
 _VERSION = 2
 _TABLES = (
     "CREATE TABLE doc (id INTEGER PRIMARY KEY, part_row INTEGER NOT NULL, part_id TEXT NOT NULL)",
@@ -56,6 +58,11 @@ class SearchIndex:
         """Open the index beside a database, create it if needed, and bring it up to date.
         Raises StoreError.
         """
+        if sqlite3.sqlite_version_info < _FIRST_SQLITE:
+            raise StoreError(
+                f"Searching needs SQLite 3.34; this Python has {sqlite3.sqlite_version}. "
+                "Install codeloop with a newer Python."
+            )
         self._path = database
         with explain_errors(database):
             self._db = _open_index(database)
@@ -170,8 +177,8 @@ def _create_tables(index: sqlite3.Connection) -> None:
 
 def _index_new_texts(index: sqlite3.Connection) -> None:
     """Index the texts that were stored or changed since the last search."""
-    start = _find_start(index)
     last = index.execute("SELECT last FROM state.outbox").fetchone()[0]
+    start = _find_start(index, last)
     sql = """
         SELECT part.number, message.session_id, message.id, part.id, part.data
         FROM state.part CROSS JOIN state.message ON message.number = part.message
@@ -186,13 +193,15 @@ def _index_new_texts(index: sqlite3.Connection) -> None:
     index.execute("UPDATE seen SET number = ?", (last,))
 
 
-def _find_start(index: sqlite3.Connection) -> int:
-    """Return the number of the last change that is indexed;
-    0: it is the index of another database, of which no part is in its place.
+def _find_start(index: sqlite3.Connection, last: int) -> int:
+    """Return the number of the last change that is indexed; `last`: the database's last one.
+    0: it is the index of another database, of which no part is in its place, or of a later state
+    of this one, of which a backup was put back.
     """
+    seen = index.execute("SELECT number FROM seen").fetchone()[0]
     known = index.execute("SELECT part_row, part_id FROM doc ORDER BY part_row DESC")
     same_part = "SELECT 1 FROM state.part WHERE number = ? AND id = ?"
-    if any(index.execute(same_part, row).fetchone() for row in known):
-        return index.execute("SELECT number FROM seen").fetchone()[0]
+    if seen <= last and any(index.execute(same_part, row).fetchone() for row in known):
+        return seen
     index.execute("DELETE FROM doc")
     return 0

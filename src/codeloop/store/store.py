@@ -152,7 +152,7 @@ class Store:
                     self.outbox.add(event, number)
         if not events:
             return self.read_last_seq()
-        seq = first + len(events) - 1
+        seq = self._db.last_number = first + len(events) - 1
         # Events of other processes have smaller numbers, so the views need them before these.
         self._apply_foreign_events(first)
         self._apply_to_views(events)

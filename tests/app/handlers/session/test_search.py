@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.app.handlers.session.search import search_sessions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
@@ -55,6 +56,14 @@ async def test_any_text_is_found_in_any_case(tmp_path: Path, said: str, query: s
         (excerpt,) = hit.excerpts
         assert excerpt.text == f"before {said} after"
         assert (excerpt.role, excerpt.message_id) == ("user", it.view().entries[0].info.id)
+
+
+async def test_bytes_that_are_no_text_are_looked_for_as_they_are_stored(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, []) as it:
+        await it.prompt("a name \udcff of bytes", no_reply=True)
+        found = await search_sessions(it.project, SearchSessions(query="NAME \udcff of"))
+        assert [hit.excerpts[0].text for hit in found.hits] == ["a name \\xff of bytes"]
+        assert not (await search_sessions(it.project, SearchSessions(query="\udcfe"))).hits
 
 
 @pytest.mark.parametrize("query", ["100%", "a_c", "type", "text", "prt_", "\\n"])

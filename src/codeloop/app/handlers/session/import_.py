@@ -222,7 +222,7 @@ def _find_id_problem(project: Project, session: Session, entries: Sequence[Entry
         first.id < second.id for entry in entries for first, second in pairwise(entry.parts)
     ):
         return "out of order"
-    return "in use here" if project.store.queries.has_any_id([session.id], messages, parts) else ""
+    return "in use here" if project.store.queries.has_any_id([session.id], messages) else ""
 
 
 def _check_type(value: Any, expected_type: Any, location: str) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.kit.text.word_search import compile_word_search
 from codeloop.schema.api.session_search import (
     Excerpt,
@@ -52,7 +53,8 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
 
     Raises OperationError: an empty or very long text, a limit below 1.
     """
-    text = args.query.strip()
+    # As it is stored.
+    text = escape_undecodable(args.query.strip())
     if not text or len(text) > SESSION_SEARCH_TEXT.value:
         raise OperationError(
             "BadRequest", f"Search for 1 to {SESSION_SEARCH_TEXT.value} characters."

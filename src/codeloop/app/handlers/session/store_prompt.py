@@ -72,7 +72,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     project.store.leases.check_free(session.id)
     output_format = await _check_format(project, args)
     part_ids = [part_input.id for part_input in args.parts if part_input.id is not None]
-    check_ids(project, args.message_id, part_ids)
+    check_ids(project, session.id, args.message_id, part_ids)
     agent = choose_agent(project, session, args.agent)
     model = await choose_model(project, args, session, agent)
     # A prompt for a model that can't be opened is not stored.
@@ -89,7 +89,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     # Files were read and hooks have run: meanwhile an undo may have begun,
     # and an id may have been used.
     project.runs.check_free(session.id)
-    check_ids(project, args.message_id, part_ids)
+    check_ids(project, session.id, args.message_id, part_ids)
     _append_prompt(project, args, message, parts)
     return message, parts
 
@@ -204,7 +204,9 @@ def make_switch_note(before: str | None, now: str) -> str | None:
             )
 
 
-def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
+def check_ids(
+    project: Project, session_id: str, message_id: str | None, parts: Sequence[str]
+) -> None:
     """Raise OperationError for a client's ids that are invalid,
     or in use: their messages would be overwritten.
     """
@@ -221,9 +223,11 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
                 "BadRequest",
                 f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most.",
             )
-    messages = [message_id] if message_id is not None else []
-    if (messages or parts) and (
-        len(set(parts)) < len(parts) or project.store.queries.has_any_id((), messages, parts)
+    queries = project.store.queries
+    if (
+        len(set(parts)) < len(parts)
+        or (message_id is not None and queries.has_any_id((), [message_id]))
+        or queries.has_any_part(session_id, parts)
     ):
         raise OperationError(
             "BadRequest",
