@@ -66,7 +66,7 @@ async def sum_stats(request: Request2, args: takes.Stats2) -> JSON:
                 found += ledger.list_requests(start)
                 prompts += ledger.count_prompts(start, end)
                 if args.tools not in {None, "none"}:
-                    calls.update(ledger.count_calls())
+                    calls.update(ledger.count_calls(start, end))
         return [each for each in found if each.time <= end], prompts, calls
 
     requests, prompts, calls = await asyncio.to_thread(read)
