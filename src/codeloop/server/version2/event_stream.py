@@ -1,7 +1,7 @@
 """The streams of version 2: events as they happen, and the durable ones of a session."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import aclosing
 
 from starlette.requests import Request
@@ -37,13 +37,17 @@ async def open_event_stream(request: Request, _app: App, hub: Hub) -> Response:
     return EventStream(hub, subscriber, None)
 
 
-def open_translator(store: Store) -> Callable[[StampedEvent, str | None], bytes]:
-    """Return the translation of the events of a store to frames."""
-    translator = make_translator(store)
+def open_translator(
+    announced: Container[str], store: Store
+) -> Callable[[StampedEvent, str | None], bytes]:
+    """Return the translation of the events of a store to frames; `announced`: as in Translator."""
+    translator = make_translator(store, announced=announced)
     return lambda stamped, directory: make_frames(translator.translate(stamped, directory))
 
 
-def make_translator(store: Store, *, is_replay: bool = False) -> Translator:
+def make_translator(
+    store: Store, *, is_replay: bool = False, announced: Container[str] = ()
+) -> Translator:
     """Return a translator of the events of a store."""
 
     def find_parts(session_id: str, message_id: str) -> Sequence[Part]:
@@ -52,7 +56,7 @@ def make_translator(store: Store, *, is_replay: bool = False) -> Translator:
         entry = store.read_conversation(session_id).find_entry(message_id)
         return () if entry is None else entry.parts
 
-    return Translator(find_parts, is_replay=is_replay)
+    return Translator(find_parts, is_replay=is_replay, announced=announced)
 
 
 async def open_log(request: Request, app: App, hub: Hub) -> Response:
