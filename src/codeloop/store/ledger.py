@@ -150,9 +150,9 @@ class SpendingLedger:
         """Return how many messages of users are stored that were written between two times
         (ms since the epoch).
         """
-        sql = f"""
+        sql = """
             SELECT count(*) FROM message WHERE created BETWEEN ? AND ?
-            AND json_extract({_read_json("message")}, '$.role') = 'user'"""
+            AND json_extract(CAST(json_of(data, session_id, id) AS TEXT), '$.role') = 'user'"""
         row = self._db.fetch_one(sql, start, end)
         return row[0] if row else 0
 
@@ -160,10 +160,10 @@ class SpendingLedger:
         """Return how many calls of messages that were begun between two times (ms since the epoch)
         are stored, by tool and state.
         """
-        sql = f"""
+        sql = """
             SELECT json_extract(value, '$.tool'), json_extract(value, '$.state.status'), count(*) FROM (
-                SELECT {_read_json("part")} AS value FROM message JOIN part ON part.message = message.number
-                WHERE message.created BETWEEN ? AND ?)
+                SELECT CAST(json_of(part.data, message.session_id, message.id, part.id) AS TEXT) AS value
+                FROM message JOIN part ON part.message = message.number WHERE message.created BETWEEN ? AND ?)
             WHERE json_extract(value, '$.type') = 'tool' GROUP BY 1, 2"""
         rows = self._db.fetch_all(sql, start, end)
         return {(tool, status): count for tool, status, count in rows}
@@ -222,12 +222,6 @@ def open_ledger(path: Path) -> SpendingLedger:
         db.close()
         raise
     return SpendingLedger(db)
-
-
-def _read_json(table: Literal["message", "part"]) -> str:
-    """Return the SQL for the JSON of a row of a table."""
-    keys = "message.session_id, message.id" + (", part.id" if table == "part" else "")
-    return f"CAST(json_of({table}.data, {keys}) AS TEXT)"
 
 
 def _list_counts(tokens: Tokens) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ _COMMANDS = frozenset(
 
 
 def find_time(event: stored.Event) -> int | None:
-    """Return when what is stored of an event was done (ms since the epoch); None: it does not say."""
+    """Return when what an event stores was done (ms since the epoch); None: it does not say."""
     match event:
         case stored.SessionCreated(properties=p):
             return p.info.time.created
