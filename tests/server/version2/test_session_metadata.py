@@ -29,7 +29,8 @@ async def test_metadata_of_clients_is_only_metadata(version: int, tmp_path: Path
         made = await it.post(base, {"metadata": CLIENTS | OWN})
         session_id = made["id"] if version == 1 else made["data"]["id"]
         await it.http.put(
-            f"/api/experimental/session/{session_id}/instructions/entries/key", json={"value": "mine"}
+            f"/api/experimental/session/{session_id}/instructions/entries/key",
+            json={"value": "mine"},
         )
         for more in ({}, {"more": True}):
             changed = await it.http.patch(
