@@ -57,9 +57,9 @@ async def test_what_is_no_exported_session_is_not_imported(
 async def test_times_of_no_calendar_are_refused(name: str, tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         path = "/api/experimental/session/stats"
-        refused = await it.get(path, 400, **{name: "1e300"})
-        assert "1e+300" in refused["message"]
-        assert (await it.get(path, **{name: "Infinity"}))["data"]["prompts"] == 0
+        refused = await it.http.get(path, params={name: "1e300"})
+        assert (refused.status_code, "1e+300" in refused.text) == (400, True)
+        assert (await it.http.get(path, params={name: "Infinity"})).json()["data"]["prompts"] == 0
 
 
 async def run_shell(it: Served, command: str) -> str:
