@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.service_file import PublishedService, publish_service, withdraw_service
+from codeloop.kit.processes import read_start_time
 from codeloop.schema.errors import CodeloopError
 
 
@@ -22,6 +23,7 @@ def test_only_its_owner_reads_it_and_it_goes_with_its_server(tmp_path: Path) -> 
         "pid": os.getpid(),
         "version": "1",
         "password": "secret",
+        "started": read_start_time(os.getpid()),
     }
     withdraw_service(tmp_path, environment)
     assert not file.exists()
@@ -35,6 +37,9 @@ def test_a_service_that_runs_is_not_replaced(tmp_path: Path) -> None:
         publish_service(tmp_path, {}, mine)
     withdraw_service(tmp_path, {})
     assert file.exists()
+    # Another process has the id of one that has ended.
+    file.write_text(file.read_text().replace(read_start_time(os.getppid()), "1 of long ago"))
+    assert publish_service(tmp_path, {}, mine) == file
     file.write_text("{")
     publish_service(tmp_path, {}, mine)
     assert json.loads(file.read_text())["pid"] == os.getpid()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.schema.ids import now_ms
+from codeloop.schema.event import make_part_updated
+from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
@@ -71,6 +72,27 @@ def test_what_is_undone_or_deleted_stays_with_a_mark(path: Path) -> None:
     assert [each.is_kept for each in store.ledger.list_requests(0)] == [False, False, False]
     assert store.ledger.sum_root(one.id) == 3.0
     assert len(store.ledger.list_session_requests(one.id, [])) == 3
+
+
+def test_prompts_and_calls_are_counted_between_two_times(path: Path) -> None:
+    store = Store(path)
+    one = session()
+    prompts = [user(one.id, at=at) for at in (10, 20, 30)]
+    answer = assistant(one.id, prompts[1].id, at=25)
+    call = ToolPart(
+        id=new_id("prt"),
+        session_id=one.id,
+        message_id=answer.id,
+        call_id="c",
+        tool="bash",
+        state=ToolStatePending(input={}, raw=""),
+    )
+    store.append(created(one), *map(said, (*prompts, answer)), make_part_updated(call))
+    assert store.ledger.count_prompts(0, 100) == 3
+    assert store.ledger.count_prompts(15, 25) == 1
+    assert store.ledger.count_calls(0, 100) == {("bash", "pending"): 1}
+    assert store.ledger.count_calls(26, 100) == {}
+    store.close()
 
 
 def test_a_clock_that_is_set_back_dates_no_row_before_earlier_ones(

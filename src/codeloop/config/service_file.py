@@ -10,19 +10,22 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.config.files import read_text, write_private
-from codeloop.kit.processes import is_alive
+from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
-from codeloop.schema.wire import DECODE_ERRORS, decode_json, encode_json
+from codeloop.schema.wire import DECODE_ERRORS, decode_json, encode_json, replace
 
 
 class PublishedService(Struct, frozen=True, omit_defaults=True):
-    """A server that runs, as its file describes it."""
+    """A server that runs, as its file describes it. `started`: the start time of its process,
+    since another one may have its id later; "": a file of another program does not say.
+    """
 
     url: str
     pid: int
     version: str = ""
     password: str | None = None
+    started: str = ""
 
 
 def _find_file(home: Path, environment: Mapping[str, str]) -> Path:
@@ -36,12 +39,14 @@ def publish_service(home: Path, environment: Mapping[str, str], service: Publish
     """
     file = _find_file(home, environment)
     other = _read_service(file)
-    if other is not None and other.pid != service.pid and is_alive(other.pid, ""):
+    if other is not None and other.pid != service.pid and is_alive(other.pid, other.started):
         raise CodeloopError(
             f"A service runs at {other.url} (process {other.pid}). Stop it first, or leave --service out."
         )
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_private(file, encode_json(service).decode())
+    write_private(
+        file, encode_json(replace(service, started=read_start_time(service.pid))).decode()
+    )
     return file
 
 

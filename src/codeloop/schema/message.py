@@ -96,10 +96,17 @@ GOAL_KEY = "goal"
 `not_done`), `rounds`, `left` and `reason`. Where no turn runs,
 one that is `working` was interrupted.
 """
-ENVIRONMENT_KEY = "environment"
+OWN_PREFIX = "codeloop."
+"""How the metadata keys begin that no client sets: only operations of their own do."""
+ENVIRONMENT_KEY = f"{OWN_PREFIX}environment"
 """The metadata key of the variables that a client has set for a session's commands."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
+
+
+def drop_own_keys(metadata: JSON) -> JSON:
+    """Return a client's metadata without the keys of `OWN_PREFIX`."""
+    return {name: value for name, value in metadata.items() if not name.startswith(OWN_PREFIX)}
 
 
 def format_model_ref(model: ModelRef) -> str:
@@ -198,8 +205,8 @@ class Session(Wire):
     @property
     def variables(self) -> dict[str, str]:
         """The variables that a client has set for the session's commands."""
-        variables: object = (self.metadata or {}).get(ENVIRONMENT_KEY)
-        return msgspec.convert(variables, dict[str, str]) if isinstance(variables, dict) else {}
+        variables: JSON = (self.metadata or {}).get(ENVIRONMENT_KEY) or {}
+        return {name: value for name, value in variables.items() if isinstance(value, str)}
 
     @property
     def root(self) -> str:

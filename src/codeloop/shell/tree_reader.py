@@ -37,6 +37,10 @@ _SHELL_CHANGING_VARIABLES = (
     r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS[0-4]|IFS|LD_(PRELOAD|AUDIT)|TAR_OPTIONS|PERL5OPT|DYLD_\w+"
     r"|GIT_(CONFIG\w*|EXEC_PATH)|BASH_FUNC.*"
 )
+# Further ones that change which code a program is, or where git writes.
+_STEERING_VARIABLES = (
+    rf"PATH|LD_\w+|GIT_DIR|GIT_WORK_TREE|{_COMMAND_VARIABLES}|{_SHELL_CHANGING_VARIABLES}"
+)
 # Inside these the commands run one level deeper; BASH_NESTING bounds the levels.
 _NESTING_NODES = frozenset(
     {"command_substitution", "process_substitution", "subshell", "compound_statement"}
@@ -90,6 +94,11 @@ _LINE_CONTINUATIONS = rb"(?:\\\n)+"
 # so may the name that a variable holds.
 _EVALUATED_NAME = r"[\[$`'\"\\]|^[-+]\w*[aAin]"
 _QUOTING_CHARS = r"['\"\\]"
+
+
+def steers_programs(name: str) -> bool:
+    """Return whether a variable may make a line do something else than its text says."""
+    return re.fullmatch(_STEERING_VARIABLES, name) is not None
 
 
 class CommandCollector(Protocol):

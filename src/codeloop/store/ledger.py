@@ -149,17 +149,21 @@ class SpendingLedger:
         """
         sql = """
             SELECT count(*) FROM message WHERE created BETWEEN ? AND ?
-            AND json_extract(CAST(data AS TEXT), '$.role') = 'user'"""
+            AND json_extract(CAST(json_of(data, session_id, id) AS TEXT), '$.role') = 'user'"""
         row = self._db.fetch_one(sql, start, end)
         return row[0] if row else 0
 
-    def count_calls(self) -> dict[tuple[str, str], int]:
-        """Return how many calls are stored, by tool and state."""
+    def count_calls(self, start: int, end: int) -> dict[tuple[str, str], int]:
+        """Return how many calls of messages that were begun between two times (ms since the epoch)
+        are stored, by tool and state.
+        """
         sql = """
-            SELECT json_extract(value, '$.tool'), json_extract(value, '$.state.status'), count(*)
-            FROM (SELECT CAST(data AS TEXT) AS value FROM part)
+            SELECT json_extract(value, '$.tool'), json_extract(value, '$.state.status'), count(*) FROM (
+                SELECT CAST(json_of(part.data, message.session_id, message.id, part.id) AS TEXT) AS value
+                FROM message JOIN part ON part.message = message.number WHERE message.created BETWEEN ? AND ?)
             WHERE json_extract(value, '$.type') = 'tool' GROUP BY 1, 2"""
-        return {(tool, status): count for tool, status, count in self._db.fetch_all(sql)}
+        rows = self._db.fetch_all(sql, start, end)
+        return {(tool, status): count for tool, status, count in rows}
 
     def list_session_requests(
         self, root_id: str, session_ids: Collection[str]

@@ -11,6 +11,9 @@ from typing import Any
 import msgspec
 
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
+from codeloop.schema.bounds.server import SERVER_STREAMS
+from codeloop.schema.ids import now_ms
+from codeloop.server.events.subscriber import Subscriber
 from tests.server.support.serving import Served, served
 from tests.server.version2.contract import find_problem, read_contract
 from tests.support.scripted_project import wait_until
@@ -126,6 +129,48 @@ async def test_the_log_holds_the_durable_events_from_a_number_on(tmp_path: Path)
             await wait_until(lambda: "session.execution.succeeded" in types_of(followed_events))
             assert types_of(followed_events)[0] == "log.synced"
             assert list_problems(followed_events, "session.log") == []
+
+
+async def test_events_are_dated_by_what_is_stored(tmp_path: Path) -> None:
+    async with served(tmp_path, [DONE]) as it, followed(it) as events:
+        start = now_ms()
+        session = (await it.post("/api/session", {}))["data"]
+        await it.post(f"/api/session/{session['id']}/prompt", {"text": "go"})
+        await it.post(f"/api/session/{session['id']}/wait", status=204)
+        await wait_until(lambda: "session.execution.succeeded" in types_of(events))
+        end = now_ms()
+        assert [each for each in events[1:] if not start <= each["created"] <= end] == []
+        text = (await it.http.get(f"/api/experimental/session/{session['id']}/log")).text
+        log = [msgspec.json.decode(each[6:]) for each in text.splitlines() if each][:-1]
+        assert [each for each in log if not start <= each["created"] <= end] == []
+        times = {each["type"]: each["created"] for each in log}
+        answer, prompt = (await it.get(f"/api/session/{session['id']}/message"))["data"]
+        assert times["session.created"] == session["time"]["created"]
+        assert times["session.inbox.enqueued"] == prompt["time"]["created"]
+        assert times["session.step.started"] == answer["time"]["created"]
+        assert times["session.step.ended"] == answer["time"]["completed"]
+
+
+async def test_a_followed_log_is_kept_alive_and_counts_as_a_stream(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        hub = it.server.hub
+        hub.heartbeat_seconds = 0.05
+        path = f"/api/experimental/session/{await it.session()}/log?follow=true"
+        others = [Subscriber(is_version2=True) for _ in range(SERVER_STREAMS.value - 1)]
+        for each in others:
+            hub.add_subscriber(each, None)
+        async with it.http.stream("GET", path) as stream:
+            lines = stream.aiter_lines()
+            while await anext(lines) != ": server.heartbeat":
+                pass
+            refused = await it.http.get(path)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+            assert (await it.http.get("/event")).status_code == 503
+        await wait_until(lambda: not hub.is_full)
+        async with followed(it, path) as events:
+            assert types_of(events)
+        for each in others:
+            hub.remove_subscriber(each)
 
 
 async def test_a_turn_that_is_ended_is_interrupted_and_what_waits_can_be_cancelled(

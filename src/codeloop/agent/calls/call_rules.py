@@ -35,7 +35,7 @@ from codeloop.schema.permission import (
     Ruleset,
     parse_profile,
 )
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.workspace.workspace import Workspace
 
 CEILINGS_KEY = "within"
@@ -47,12 +47,13 @@ class Ceiling(Wire):
     allowed more than they allow.
 
     `agent` None: no agent was chosen. `profile` None: the profile of the session
-    that the ceiling is for.
+    that the ceiling is for. `is_from_client`: a client has set it, and may change it.
     """
 
     agent: str | None = None
     permission: tuple[PermissionRule, ...] = ()
     profile: ProfileName | None = None
+    is_from_client: bool = False
 
 
 DENY_ALL = Ceiling(permission=(PermissionRule(permission="*", pattern="*", action="deny"),))
@@ -67,6 +68,11 @@ def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
     except msgspec.ValidationError:
         # Unreadable ceilings must not widen what the session may do.
         return (DENY_ALL,)
+
+
+def keep_ceilings(ceilings: Iterable[Ceiling]) -> tuple[Ceiling, ...]:
+    """Return ceilings as a copy of their session has them: no client changes them."""
+    return tuple(replace(each, is_from_client=False) for each in ceilings)
 
 
 def set_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON | None:

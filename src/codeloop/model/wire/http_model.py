@@ -111,6 +111,9 @@ class HttpModel:
 
             for name in left_out:
                 quirks = leave_out(quirks, name) or quirks
+        return self._create_encoder(quirks)
+
+    def _create_encoder(self, quirks: Quirks) -> RequestEncoder:
         return type(self).encoder_type(self._info, quirks)
 
     @property

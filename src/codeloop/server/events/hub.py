@@ -73,6 +73,8 @@ class Hub:
         """Opens a translation to the events of version 2; None: nobody has asked for those yet."""
         self._translators: dict[str, Translate] = {}
         """The translations by project, while somebody follows version 2."""
+        self.logs: set[object] = set()
+        """The streams of version 2 that follow the log of a session."""
         self.on_close: list[Callable[[], None]] = []
         """What else ends with the streams."""
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -83,7 +85,7 @@ class Hub:
     @property
     def is_full(self) -> bool:
         """Whether no more subscribers are accepted."""
-        return self._is_closed or len(self._subscribers) >= SERVER_STREAMS.value
+        return self._is_closed or len(self._subscribers) + len(self.logs) >= SERVER_STREAMS.value
 
     def add_subscriber(
         self, subscriber: Subscriber, position: Position | None, *, has_bad_position: bool = False

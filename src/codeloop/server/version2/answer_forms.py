@@ -114,9 +114,10 @@ def find_form_problem(fields: list[JSON], answer: JSON) -> str:
         is_flag = isinstance(value, bool) and kind != "boolean"
         if is_flag or not isinstance(value, types.get(kind, object)):
             return f"The answer to {key} is not of the type {kind}."
-        allowed = {option.get("value") for option in field.get("options") or ()}
+        # A list: what the answer holds need not be hashable.
+        allowed = [option.get("value") for option in field.get("options") or ()]
         chosen: list[Any] = value if is_list(value) else [value]
-        if allowed and not field.get("custom") and not allowed.issuperset(chosen):
+        if allowed and not field.get("custom") and any(each not in allowed for each in chosen):
             return f"The answer to {key} must be one of its options."
     unknown = set(answer) - {str(field.get("key")) for field in fields}
     return f"The form has no field {', '.join(sorted(unknown))}." if unknown else ""

@@ -155,6 +155,11 @@ class ReplyQuestion(Wire):
     answers: list[list[str]]
 
 
+class _FormField(Wire):
+    options: list[JSON] | None = None
+    when: list[JSON] | None = None
+
+
 class CreateForm(Wire):
     """Version 2: shows a form to the user."""
 
@@ -163,6 +168,10 @@ class CreateForm(Wire):
     fields: list[JSON]
     id: str | None = None
     metadata: JSON | None = None
+
+    def __post_init__(self) -> None:
+        """Raise msgspec.ValidationError for fields that no answer can be checked against."""
+        msgspec.convert(self.fields, list[_FormField])
 
 
 class FormId(Wire):

@@ -6,7 +6,7 @@ from msgspec import to_builtins
 
 from codeloop.schema import event as stored
 from codeloop.schema import live_events as live
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, Session
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON, encode_json
 from codeloop.server.version2.answer_forms import (
@@ -52,6 +52,22 @@ _COMMANDS = frozenset(
     }
 )
 """The commands of a terminal UI that clients may send."""
+
+
+def find_time(event: stored.Event) -> int | None:
+    """Return when what an event stores was done (ms since the epoch); None: it does not say."""
+    match event:
+        case stored.SessionCreated(properties=p):
+            return p.info.time.created
+        case stored.SessionUpdated(properties=p):
+            return p.info.time.updated
+        case stored.MessageUpdated(properties=p):
+            time = p.info.time
+            return (time.completed if isinstance(time, AssistantTime) else None) or time.created
+        case stored.PartUpdated(properties=p):
+            return p.time
+        case _:
+            return None
 
 
 def name_item(session_id: str, inbox_id: str) -> JSON:

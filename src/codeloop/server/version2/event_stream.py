@@ -1,11 +1,12 @@
 """The streams of version 2: events as they happen, and the durable ones of a session."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from codeloop.app.app import App
 from codeloop.app.project import Project
@@ -23,6 +24,8 @@ from codeloop.server.version2.session_arguments import FollowLog
 from codeloop.store.followers import read_event_range
 from codeloop.store.store import Store
 
+_HEARTBEAT = b": server.heartbeat\n\n"
+"""A comment, which keeps the connection alive."""
 _LOG_ROW = next(row for row in ROWS if row.id == "v2.session.log")
 
 
@@ -37,13 +40,17 @@ async def open_event_stream(request: Request, _app: App, hub: Hub) -> Response:
     return EventStream(hub, subscriber, None)
 
 
-def open_translator(store: Store) -> Callable[[StampedEvent, str | None], bytes]:
-    """Return the translation of the events of a store to frames."""
-    translator = make_translator(store)
+def open_translator(
+    announced: Container[str], store: Store
+) -> Callable[[StampedEvent, str | None], bytes]:
+    """Return the translation of the events of a store to frames; `announced`: as in Translator."""
+    translator = make_translator(store, announced=announced)
     return lambda stamped, directory: make_frames(translator.translate(stamped, directory))
 
 
-def make_translator(store: Store, *, is_replay: bool = False) -> Translator:
+def make_translator(
+    store: Store, *, is_replay: bool = False, announced: Container[str] = ()
+) -> Translator:
     """Return a translator of the events of a store."""
 
     def find_parts(session_id: str, message_id: str) -> Sequence[Part]:
@@ -52,39 +59,69 @@ def make_translator(store: Store, *, is_replay: bool = False) -> Translator:
         entry = store.read_conversation(session_id).find_entry(message_id)
         return () if entry is None else entry.parts
 
-    return Translator(find_parts, is_replay=is_replay)
+    return Translator(find_parts, is_replay=is_replay, announced=announced)
 
 
 async def open_log(request: Request, app: App, hub: Hub) -> Response:
     """Open the stream of the durable events of a session after a number; with `follow`,
     it goes on with new ones.
     """
+    if request.method == "HEAD":
+        return Response(headers=STREAM_HEADERS)
     args = await read_arguments(_LOG_ROW, request)
     if not isinstance(args, FollowLog):
         raise TypeError("the row of the log takes other arguments")
+    if args.follow and hub.is_full:
+        return refuse_stream()
     project = await app.find_session_project(args.session_id, app.resolve_directory(None))
     project.store.get_session(args.session_id)
     frames = _read_log(project, args.session_id, args.after or 0, follow=args.follow)
-    return StreamingResponse(_end_with(frames, hub), headers=STREAM_HEADERS)
+    chunks = _end_with(frames, hub)
+    if args.follow:
+        return _FollowedLog(hub, chunks)
+    return StreamingResponse(chunks, headers=STREAM_HEADERS)
+
+
+class _FollowedLog(StreamingResponse):
+    """A log that lasts until its client leaves: it counts as one of the hub's streams."""
+
+    def __init__(self, hub: Hub, chunks: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(chunks, headers=STREAM_HEADERS)
+        self._hub = hub
+        hub.logs.add(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until the client leaves or the server ends."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._hub.logs.discard(self)
 
 
 async def _end_with(frames: AsyncGenerator[bytes, None], hub: Hub) -> AsyncGenerator[bytes, None]:
-    """Yield frames until there are no more, or the server ends."""
+    """Yield frames until there are no more, or the server ends; between them heartbeats."""
     async with aclosing(frames):
-        while True:
-            next_frame = asyncio.ensure_future(anext(frames, None))
-            try:
+        next_frame = asyncio.ensure_future(anext(frames, None))
+        try:
+            while True:
                 await asyncio.wait(
-                    (next_frame, hub.end_signal), return_when=asyncio.FIRST_COMPLETED
+                    (next_frame, hub.end_signal),
+                    timeout=hub.heartbeat_seconds,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
-            finally:
-                if not next_frame.done():
-                    next_frame.cancel()
-                    await asyncio.gather(next_frame, return_exceptions=True)
-            frame = None if next_frame.cancelled() else next_frame.result()
-            if frame is None:
-                return
-            yield frame
+                if next_frame.done():
+                    frame = next_frame.result()
+                    if frame is None:
+                        return
+                    next_frame = asyncio.ensure_future(anext(frames, None))
+                elif hub.end_signal.done():
+                    return
+                else:
+                    frame = _HEARTBEAT
+                yield frame
+        finally:
+            next_frame.cancel()
+            await asyncio.gather(next_frame, return_exceptions=True)
 
 
 async def _read_log(

@@ -1,6 +1,6 @@
 """Translates the stored and live events of a project to those of version 2."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from msgspec import to_builtins
 
@@ -24,6 +24,7 @@ from codeloop.server.version2.event_changes import (
     compare_sessions,
     describe_new,
     describe_step,
+    find_time,
     name_item,
     translate_call,
     translate_directory_event,
@@ -64,24 +65,32 @@ class Translator:
 
     `find_parts`: returns the parts of a message that are stored, for an answer that was begun
     before this was made. `is_replay`: the events are read again, so there are no live ones.
+    `announced`: prompts that clients were told of before they were stored.
     """
 
     def __init__(
-        self, find_parts: Callable[[str, str], Sequence[Part]], *, is_replay: bool = False
+        self,
+        find_parts: Callable[[str, str], Sequence[Part]],
+        *,
+        is_replay: bool = False,
+        announced: Container[str] = (),
     ) -> None:
         self._find_parts = find_parts
         self.is_replay = is_replay
+        self._announced = announced
         self._sessions: dict[str, SessionSeen] = {}
         self._number = 0
+        self._time = now_ms()
+        """When what is told was done (ms since the epoch)."""
 
     def translate(self, stamped: StampedEvent, directory: str | None) -> list[JSON]:
         """Return the events of version 2 for an event."""
         if stamped.seq is not None:
             self._number = stamped.seq * EVENTS_EACH
-        changes = [*self._list_changes(stamped.event)]
+        # One by one: each change has its own time.
         return [
             self.wrap(stamped.event.id, number, *change, directory)
-            for number, change in enumerate(changes)
+            for number, change in enumerate(self._list_changes(stamped.event))
         ]
 
     def end_replay(self, session_id: str, directory: str | None, *, is_running: bool) -> list[JSON]:
@@ -89,14 +98,17 @@ class Translator:
         seen = self._sessions.get(session_id)
         if seen is None:
             return []
-        changes = [*self._flush_prompt(session_id, seen)]
-        changes += self._end_last_answer(session_id, seen)
-        if seen.is_executing and not is_running:
-            changes += self._end_execution(session_id, seen)
+        event_id = f"evt_end{self._number}"
         return [
-            self.wrap(f"evt_end{self._number}", number, *change, directory)
-            for number, change in enumerate(changes)
+            self.wrap(event_id, number, *change, directory)
+            for number, change in enumerate(self._end(session_id, seen, is_running=is_running))
         ]
+
+    def _end(self, session_id: str, seen: SessionSeen, *, is_running: bool) -> Iterator[Change]:
+        yield from self._flush_prompt(session_id, seen)
+        yield from self._end_last_answer(session_id, seen)
+        if seen.is_executing and not is_running:
+            yield from self._end_execution(session_id, seen)
 
     def wrap(
         self, event_id: str, number: int, kind: str, data: JSON, directory: str | None
@@ -104,7 +116,7 @@ class Translator:
         """Return an event with what all events have."""
         event: JSON = {
             "id": f"{event_id}_{number}" if number else event_id,
-            "created": _read_time(event_id),
+            "created": self._time,
             "type": kind,
             "data": data,
         }
@@ -131,7 +143,9 @@ class Translator:
 
     def _list_changes(self, event: stored.Event) -> Iterator[Change]:
         session_id = stored.get_session_id(event)
+        time = find_time(event) or (self._time if self.is_replay else now_ms())
         if session_id is None:
+            self._time = time
             yield from translate_directory_event(event)
             return
         seen = self._see(session_id)
@@ -144,6 +158,7 @@ class Translator:
                 return
             case _:
                 yield from self._flush_prompt(session_id, seen)
+        self._time = time
         match event:
             case stored.SessionCreated(properties=p):
                 seen.info = p.info
@@ -185,6 +200,7 @@ class Translator:
         prompt, seen.prompt = seen.prompt, None
         if prompt is None:
             return
+        self._time = prompt.time.created
         for part in seen.prompt_parts:
             if isinstance(part, CompactionPart):
                 seen.reason = "auto" if part.auto else "manual"
@@ -193,6 +209,8 @@ class Translator:
                 return
         item = describe_message(prompt.id, session_id, prompt.time.created, seen.prompt_parts)
         seen.inbox.append(prompt.id)
+        if prompt.id in self._announced:
+            return
         enqueued = {name: item[name] for name in ("type", "payload", "delivery")}
         yield "session.inbox.enqueued", {**name_item(session_id, prompt.id), "item": enqueued}
 
@@ -209,6 +227,7 @@ class Translator:
                 seen.answers = dict(list(seen.answers.items())[-8:])
             if self.is_replay and seen.is_executing and seen.inbox:
                 yield from self._end_execution(session_id, seen)
+            self._time = info.time.created
             yield from self._start_execution(session_id, seen)
             for inbox_id in seen.inbox:
                 yield "session.inbox.delivered", name_item(session_id, inbox_id)
@@ -233,6 +252,7 @@ class Translator:
         if info.time.completed is None or answer.is_ended:
             return
         answer.is_ended = True
+        self._time = info.time.completed
         if answer.is_summary:
             yield from self._end_compaction(session_id, seen, info)
             return
@@ -358,16 +378,6 @@ class Translator:
                 yield "session.execution.interrupted", {**data, "reason": "user"}
             case _:
                 yield "session.execution.failed", {**data, "error": translate_error(error)}
-
-
-def _read_time(event_id: str) -> int:
-    """Return when an event was made (ms since the epoch): its id holds the low bits of that."""
-    now = now_ms()
-    try:
-        low = int(event_id[4:16], 16) >> 12
-    except ValueError:
-        return now
-    return now - ((now - low) & ((1 << 36) - 1))
 
 
 def make_event(kind: str, data: JSON, directory: str | None) -> JSON:

@@ -1,6 +1,7 @@
 """Handlers of version 2: prompts that no turn has taken yet."""
 
 import asyncio
+import logging
 from typing import Literal
 
 from codeloop.app.project import Project
@@ -17,6 +18,7 @@ from codeloop.schema.api.session_messages import (
     MessageId,
 )
 from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.part import Part, TextPart
 from codeloop.schema.wire import JSON
 from codeloop.server.version2 import session_arguments as takes
@@ -24,6 +26,7 @@ from codeloop.server.version2.request import Request2, TaggedError
 from codeloop.server.version2.session_forms import make_object, translate_prompt_parts
 from codeloop.server.version2.state import WaitingPrompt
 
+log = logging.getLogger("codeloop.server")
 _POLL_SECONDS = 0.05
 
 
@@ -72,12 +75,16 @@ def describe_message(message_id: str, session_id: str, created: int, parts: list
 
 def hold_back(request: Request2, project: Project, prompt: Prompt, item: JSON) -> None:
     """Keep a prompt until the turn of its session is over."""
-    waiting = request.state.waiting.setdefault(prompt.session_id, [])
-    if any(each.prompt.message_id == prompt.message_id for each in waiting):
+    waiting = request.state.waiting.get(prompt.session_id)
+    is_first = waiting is None
+    if waiting is None:
+        waiting = request.state.waiting[prompt.session_id] = []
+    elif any(each.prompt.message_id == prompt.message_id for each in waiting):
         return
     waiting.append(WaitingPrompt(prompt, item))
+    request.state.announced.append(str(item["id"]))
     _publish(request, project, "session.inbox.enqueued", item, item=_strip(item))
-    if len(waiting) == 1:
+    if is_first:
         request.state.run(_send_waiting(request, project, prompt.session_id))
 
 
@@ -92,7 +99,7 @@ def _publish(request: Request2, project: Project, kind: str, of: JSON, **more: o
 
 async def _send_waiting(request: Request2, project: Project, session_id: str) -> None:
     """Send the prompts of a session that wait, one after each turn; those that shall steer
-    enter the turn that runs.
+    enter the turn that runs. One that is refused is cancelled, and the others go on.
     """
     waiting = request.state.waiting[session_id]
     try:
@@ -101,10 +108,15 @@ async def _send_waiting(request: Request2, project: Project, session_id: str) ->
             if first.delivery == "queue" and project.runs.is_running(session_id):
                 await asyncio.sleep(_POLL_SECONDS)
                 continue
-            await request.call(PROMPT_ASYNC, first.prompt)
+            # Before the call: a client may cancel others meanwhile, but this one is on its way.
             waiting.remove(first)
+            try:
+                await request.call(PROMPT_ASYNC, first.prompt)
+            except CodeloopError as error:
+                log.warning("The queued prompt %s was not sent: %s", first.item["id"], error)
+                _publish(request, project, "session.inbox.cancelled", first.item)
     finally:
-        request.state.waiting.pop(session_id, None)
+        del request.state.waiting[session_id]
 
 
 async def list_inbox(request: Request2, args: takes.SessionId2) -> list[JSON]:

@@ -39,6 +39,8 @@ from codeloop.store.database import StoreError
 from codeloop.store.ledger import PaidRequest, open_ledger
 
 _DAY_MS = 86_400_000
+_MAX_TIME_MS = 8_640_000_000_000_000
+"""The last time that JavaScript has."""
 _ANSWER_TOKENS = 4_000
 """The tokens of a model's answer to a question beside a session."""
 
@@ -53,9 +55,7 @@ async def sum_stats(request: Request2, args: takes.Stats2) -> JSON:
         zone = ZoneInfo(args.timezone) if args.timezone else datetime.now().astimezone().tzinfo
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise make_refusal(f"There is no time zone {args.timezone}.") from error
-    # Clients may send infinite times, which JSON has only as texts.
-    start = int(args.start) if args.start and math.isfinite(args.start) else 0
-    end = int(args.to) if args.to and math.isfinite(args.to) else now_ms()
+    start, end = _read_time(args.start, 0), _read_time(args.to, now_ms())
 
     def read() -> tuple[list[PaidRequest], int, Counter[tuple[str, str]]]:
         found: list[PaidRequest] = []
@@ -66,7 +66,7 @@ async def sum_stats(request: Request2, args: takes.Stats2) -> JSON:
                 found += ledger.list_requests(start)
                 prompts += ledger.count_prompts(start, end)
                 if args.tools not in {None, "none"}:
-                    calls.update(ledger.count_calls())
+                    calls.update(ledger.count_calls(start, end))
         return [each for each in found if each.time <= end], prompts, calls
 
     requests, prompts, calls = await asyncio.to_thread(read)
@@ -95,6 +95,15 @@ async def sum_stats(request: Request2, args: takes.Stats2) -> JSON:
             for name, used in models.items()
         ],
     }
+
+
+def _read_time(time: float | None, default: int) -> int:
+    # Clients may send infinite times, which JSON has only as texts.
+    if not time or not math.isfinite(time):
+        return default
+    if abs(time) > _MAX_TIME_MS:
+        raise make_refusal(f"{time} is not a time in milliseconds since the epoch.")
+    return int(time)
 
 
 def _sum(requests: Iterable[PaidRequest]) -> JSON:
@@ -162,7 +171,13 @@ async def export_session(request: Request2, args: takes.ExportSession2) -> JSON:
 
 async def import_session(request: Request2, args: takes.ImportSession2) -> JSON:
     """Store an exported session, under new ids where its own are used."""
-    import_ = ImportSession(info=read_session(args.info), messages=read_messages(args.messages))
+    try:
+        info, messages = read_session(args.info), read_messages(args.messages)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise make_refusal(
+            f"This is not a session as its export has it ({type(error).__name__}: {error})."
+        ) from error
+    import_ = ImportSession(info=info, messages=messages)
     return translate_session((await request.call(SESSION_IMPORT, import_)).session)
 
 

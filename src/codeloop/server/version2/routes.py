@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -68,8 +69,8 @@ class Version2Site:
         self._app = app
         self._hub = hub
         self._run = run
-        hub.open_translator = open_translator
         self._state = KeptState(self._publish)
+        hub.open_translator = partial(open_translator, self._state.announced)
         # `{path:path}` of Starlette matches slashes too; OpenAPI has no such form.
         self._patterns: list[_Pattern] = []
         for row in ROWS:
@@ -89,7 +90,8 @@ class Version2Site:
         return await self._run(lambda: self._answer(request), _make_error_response)
 
     async def _answer(self, request: Request) -> Response:
-        path, method = request.url.path, request.method.replace("HEAD", "GET")
+        # Not of the URL, which ends before a `?` or `#` that a name holds.
+        path, method = request.scope["path"], request.method.replace("HEAD", "GET")
         methods: list[str] = []
         for row, pattern, convertors in self._patterns:
             if (match := pattern.match(path)) is None:

@@ -5,19 +5,20 @@ from typing import Any
 
 import msgspec
 
-from codeloop.agent.calls.call_rules import CEILINGS_KEY
+from codeloop.agent.calls.call_rules import CEILINGS_KEY, read_ceilings
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import APIError, MessageError, get_error_message
 from codeloop.schema.message import (
-    ENVIRONMENT_KEY,
     FORK_KEY,
     NO_TOKENS,
+    OWN_PREFIX,
     AssistantMessage,
     ModelRef,
     Session,
     SessionModel,
     Tokens,
     UserMessage,
+    drop_own_keys,
 )
 from codeloop.schema.part import (
     AgentPart,
@@ -41,14 +42,10 @@ from codeloop.schema.wire import JSON
 from codeloop.server.version2.names import rename_call, rename_permission
 from codeloop.server.version2.session_arguments import Rule2
 
-VIEWED_KEY = "viewed"
+VIEWED_KEY = f"{OWN_PREFIX}viewed"
 """The metadata key of when a client has shown the end of a session (ms since the epoch)."""
-ENTRIES_KEY = "instructions"
+ENTRIES_KEY = f"{OWN_PREFIX}instructions"
 """The metadata key of the instructions that clients have set for a session, by their keys."""
-RULES_KEY = "clientRules"
-"""The metadata key of the rules that a client made a session with; a ceiling enforces them."""
-OWN_KEYS = (VIEWED_KEY, ENTRIES_KEY, ENVIRONMENT_KEY, RULES_KEY, CEILINGS_KEY)
-"""The keys of a session's metadata that clients do not see."""
 _FINISHES = {"stop", "length", "tool-calls", "content-filter", "error"}
 
 
@@ -60,7 +57,7 @@ def make_object(**fields: Any) -> JSON:
 def translate_session(session: Session) -> JSON:
     """Return a session in version 2's form."""
     metadata = session.metadata or {}
-    viewed = metadata.get(VIEWED_KEY)
+    shown = {name: each for name, each in drop_own_keys(metadata).items() if name != CEILINGS_KEY}
     times = msgspec.to_builtins(session.time)
     times.pop("compacting", None)
     return make_object(
@@ -72,9 +69,9 @@ def translate_session(session: Session) -> JSON:
         model=translate_model_ref(session.model),
         cost=session.cost or 0,
         tokens=translate_tokens(session.tokens or NO_TOKENS),
-        time=make_object(**times, viewed=viewed),
+        time=make_object(**times, viewed=metadata.get(VIEWED_KEY)),
         title=session.title,
-        metadata={name: each for name, each in metadata.items() if name not in OWN_KEYS} or None,
+        metadata=shown or None,
         permissions=translate_rules(read_own_rules(session) or session.permission),
         location={"directory": session.directory},
         subpath=session.path or None,
@@ -83,8 +80,9 @@ def translate_session(session: Session) -> JSON:
 
 
 def read_own_rules(session: Session) -> list[PermissionRule]:
-    """Return the rules that a client made a session with."""
-    return msgspec.convert((session.metadata or {}).get(RULES_KEY, []), list[PermissionRule])
+    """Return the rules that a client has set for a session; a ceiling enforces them."""
+    ceilings = read_ceilings(session)
+    return [rule for each in ceilings if each.is_from_client for rule in each.permission]
 
 
 def translate_revert(session: Session) -> JSON | None:

@@ -1,11 +1,7 @@
 """Handlers of version 2: sessions (list, create, change, fork, move)."""
 
-from collections.abc import Sequence
-
-from msgspec import to_builtins
-
 from codeloop.agent.calls.call_rules import Ceiling, read_ceilings, set_ceilings
-from codeloop.app.handlers.session.session import create_named_session
+from codeloop.app.handlers.session.session import create_named_session, merge_metadata
 from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.schema.api.session_requests import (
     SESSION_EVERYTHING,
@@ -28,13 +24,11 @@ from codeloop.server.version2.pages import select_page
 from codeloop.server.version2.request import Request2, TaggedError, make_refusal
 from codeloop.server.version2.session_forms import (
     ENTRIES_KEY,
-    OWN_KEYS,
-    RULES_KEY,
     VIEWED_KEY,
-    read_own_rules,
     read_rules,
     translate_session,
 )
+from codeloop.shell.tree_reader import steers_programs
 
 _MAX_SESSIONS = 10_000
 """Sessions that are read at most, to filter and sort them here."""
@@ -81,7 +75,7 @@ async def create_session(request: Request2, args: takes.CreateSession2) -> JSON:
         title=args.title,
         agent=args.agent,
         model=args.model,
-        metadata=_restrict(args.metadata, (), read_rules(args.permissions)),
+        metadata=_restrict(args.metadata, read_rules(args.permissions)),
     )
     project = await request.get_project()
     with project.track_request():
@@ -92,22 +86,15 @@ async def create_session(request: Request2, args: takes.CreateSession2) -> JSON:
 
 def _restrict(
     metadata: JSON | None,
-    before: Sequence[PermissionRule],
     rules: list[PermissionRule] | None,
     ceilings: tuple[Ceiling, ...] = (),
 ) -> JSON | None:
-    """Return the metadata of a session whose client's rules are `rules` from now on, and were
-    `before`. They are a ceiling: they restrict what the session may do, and allow nothing
-    that is denied otherwise.
+    """Return the metadata of a session whose client's rules are `rules` from now on. They are
+    a ceiling: they restrict what the session may do, and allow nothing that is denied otherwise.
     """
-    if not rules:
-        own = None
-    else:
-        own = Ceiling(permission=tuple(rules))
-        metadata = {**(metadata or {}), RULES_KEY: to_builtins(rules)}
-    old = Ceiling(permission=tuple(before))
-    kept = tuple(each for each in ceilings if each != old)
-    return set_ceilings(metadata, (*kept, own) if own is not None else kept)
+    kept = tuple(each for each in ceilings if not each.is_from_client)
+    own = (Ceiling(permission=tuple(rules), is_from_client=True),) if rules else ()
+    return set_ceilings(metadata, (*kept, *own))
 
 
 async def update_session(request: Request2, args: takes.UpdateSession2) -> None:
@@ -123,16 +110,12 @@ async def update_session(request: Request2, args: takes.UpdateSession2) -> None:
         return
 
     def change_metadata(one: Session) -> Session:
-        stored = one.metadata or {}
-        metadata = stored
+        metadata = one.metadata
         if args.metadata is not None:
-            metadata = {name: stored[name] for name in OWN_KEYS if name in stored} | args.metadata
-        if args.permissions is None:
-            return replace(one, metadata=set_ceilings(metadata, read_ceilings(one)))
-        without = {name: each for name, each in metadata.items() if name != RULES_KEY}
-        rules = read_rules(args.permissions)
-        restricted = _restrict(without, read_own_rules(one), rules, read_ceilings(one))
-        return replace(one, metadata=restricted)
+            metadata = merge_metadata(one, args.metadata)
+        if args.permissions is not None:
+            metadata = _restrict(metadata, read_rules(args.permissions), read_ceilings(one))
+        return replace(one, metadata=metadata)
 
     project.store.update_session(session.id, change_metadata)
 
@@ -197,8 +180,14 @@ async def note_view(request: Request2, args: takes.View2) -> None:
 async def set_environment(request: Request2, args: takes.Environment2) -> None:
     """Set the variables of a session's commands."""
     for name, value in args.variables.items():
-        if not name.isidentifier() or "\0" in value:
+        if not (name.isascii() and name.isidentifier()) or "\0" in value:
             raise make_refusal(f"{name!r} is not a variable with a value.")
+        # The rules judge a line by its text and the PATH that codeloop was started with.
+        if steers_programs(name):
+            raise make_refusal(
+                f"{name} decides which code other programs run, so a session's commands have "
+                "codeloop's own. Set it where codeloop is started."
+            )
     await _change_metadata(request, args.session_id, ENVIRONMENT_KEY, args.variables)
 
 

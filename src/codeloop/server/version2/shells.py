@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from codecs import getincrementaldecoder
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -61,6 +62,8 @@ async def create_shell(request: Request2, args: takes.CreateShell) -> JSON:
     if not args.command.strip() or "\0" in args.command:
         raise make_refusal("command is empty or holds a NUL character.")
     cwd = Path(workspace.directory, args.cwd or "")
+    if not cwd.is_dir():
+        raise make_refusal(f"There is no folder {cwd} to run the command in.")
     program = find_user_shell(workspace.environment)
     hooks = project.engine.hooks
     environment = {
@@ -144,10 +147,16 @@ async def remove_shell(request: Request2, args: takes.ShellId) -> None:
 
 
 async def read_output(request: Request2, args: takes.ReadShell) -> JSON:
-    """Return what a command has printed from a position on."""
+    """Return what a command has printed from a position on, in whole characters."""
     shell = _find(request, args.id)
     first = shell.size - len(shell.output)
     start = min(max(args.cursor, first), shell.size)
-    end = shell.size if args.limit is None else min(start + args.limit, shell.size)
-    text = bytes(shell.output[start - first : end - first]).decode("utf-8", "replace")
+    # The longest character has four bytes: a shorter piece might never get on.
+    limit = shell.size if args.limit is None else max(args.limit, 4)
+    end = min(start + limit, shell.size)
+    is_all = end == shell.size and shell.info["status"] != "running"
+    decoder = getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(bytes(shell.output[start - first : end - first]), final=is_all)
+    # What it holds back is the beginning of a character.
+    end -= len(decoder.getstate()[0])
     return make_object(output=text, cursor=end, size=shell.size, truncated=start > args.cursor)

@@ -3,6 +3,7 @@ prompts that wait for the end of a turn, sign-ins, and commands that run on thei
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -56,6 +57,9 @@ class KeptState(Struct):
     forms: dict[str, ClientForm] = field(default_factory=dict[str, ClientForm])
     permissions: dict[str, ClientPermission] = field(default_factory=dict[str, ClientPermission])
     waiting: dict[str, list[WaitingPrompt]] = field(default_factory=dict[str, list[WaitingPrompt]])
+    """The prompts that wait, by session; a session is in it until the last one is sent."""
+    announced: deque[str] = field(default_factory=lambda: deque[str](maxlen=1_000))
+    """The ids of the last prompts that followers were told of before they were stored."""
     sign_ins: dict[str, SignIn] = field(default_factory=dict[str, SignIn])
     shells: dict[str, Any] = field(default_factory=dict[str, Any])
     """The commands of `shells`, by their ids."""

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from codeloop.app.handlers.project.agents import find_commands
+from codeloop.app.handlers.session.prompt import find_sent_prompt
+from codeloop.app.handlers.session.store_prompt import check_prompt
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.schema.api.session_inputs import (
     ABORT,
@@ -96,7 +98,9 @@ async def _admit(
         no_reply=args.resume is False,
         system=_format_entries(session),
     )
-    if delivery == "queue" and project.runs.is_running(args.session_id):
+    is_queued = delivery == "queue" and project.runs.is_running(args.session_id)
+    if is_queued and find_sent_prompt(project, prompt) is None:
+        await check_prompt(project, prompt)
         item = describe_item(prompt, now_ms(), "queue")
         hold_back(request, project, prompt, item)
         return item
@@ -201,7 +205,7 @@ async def wait_for_turn(request: Request2, args: takes.SessionId2) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
     project, _ = await request.find_session(args.session_id)
     end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
-    while project.runs.is_running(args.session_id) or request.state.waiting.get(args.session_id):
+    while project.runs.is_running(args.session_id) or args.session_id in request.state.waiting:
         if time.monotonic() > end:
             raise TaggedError(
                 "ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait"

@@ -4,7 +4,7 @@ import re
 from itertools import takewhile
 
 from codeloop import __version__
-from codeloop.agent.calls.call_rules import find_profile, list_ceilings, set_ceilings
+from codeloop.agent.calls.call_rules import find_profile, keep_ceilings, list_ceilings, set_ceilings
 from codeloop.agent.moves import is_open
 from codeloop.app.handlers.session.session_copies import (
     choose_copy_time,
@@ -87,7 +87,7 @@ def _make_metadata(project: Project, session: Session) -> JSON | None:
     own_metadata = {
         key: value for key, value in (session.metadata or {}).items() if key != JOBS_KEY
     }
-    metadata = set_ceilings(own_metadata or None, list_ceilings(engine, session.id))
+    metadata = set_ceilings(own_metadata or None, keep_ceilings(list_ceilings(engine, session.id)))
     if session.parent_id is None:
         return metadata
     # A subagent's session has its profile from its parent.

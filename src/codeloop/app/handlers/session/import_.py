@@ -11,7 +11,7 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
-from codeloop.agent.calls.call_rules import Ceiling, read_ceilings, set_ceilings
+from codeloop.agent.calls.call_rules import Ceiling, keep_ceilings, read_ceilings, set_ceilings
 from codeloop.app.handlers.session.session_copies import (
     choose_copy_time,
     give_new_ids,
@@ -23,7 +23,7 @@ from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import make_slug, new_id
-from codeloop.schema.message import MOVED_KEY, Message, Session
+from codeloop.schema.message import MOVED_KEY, Message, Session, drop_own_keys
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
@@ -94,16 +94,17 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
         {**defaults, **fields, "projectID": project_root.project_id}, Session, "$.info"
     )
     _check_times((session.time.created, session.time.updated), "$.info.time")
+    ceilings = keep_ceilings(read_ceilings(session))
+    metadata = set_ceilings(drop_own_keys(session.metadata or {}), ceilings)
+    session = replace(session, metadata=metadata)
     if session.permission:
         if any(rule.action == "allow" for rule in session.permission):
             notes.append("Rules of the session that allow something were left out.")
         rules = tuple(rule for rule in session.permission if rule.action != "allow")
         # Below a ceiling they restrict; as rules of the session a question would lift
         # a denial of the user's.
-        ceilings = (*read_ceilings(session), *([Ceiling(permission=rules)] if rules else ()))
-        session = replace(
-            session, permission=None, metadata=set_ceilings(session.metadata, ceilings)
-        )
+        ceilings = (*ceilings, *([Ceiling(permission=rules)] if rules else ()))
+        session = replace(session, permission=None, metadata=set_ceilings(metadata, ceilings))
     if PROFILE_KEY in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
         session = replace(session, metadata=_drop_key(session.metadata, PROFILE_KEY))

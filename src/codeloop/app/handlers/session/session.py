@@ -26,10 +26,12 @@ from codeloop.schema.message import (
     GOAL_KEY,
     MOVED_KEY,
     NO_TOKENS,
+    OWN_PREFIX,
     ModelRef,
     Session,
     SessionTime,
     Todo,
+    drop_own_keys,
 )
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
@@ -66,7 +68,7 @@ async def create_named_session(project: Project, args: CreateSession, session_id
         parent_id=args.parent_id,
         agent=args.agent,
         model=args.model,
-        metadata=args.metadata,
+        metadata=None if args.metadata is None else drop_own_keys(args.metadata),
         permission=args.permission,
         cost=0.0,
         tokens=NO_TOKENS,
@@ -155,28 +157,30 @@ async def update_session(project: Project, args: UpdateSession) -> Session:
             if args.time is None
             else replace(session.time, archived=args.time.archived)
         )
-        return replace(session, **changes, **_merge_metadata(session, args.metadata), time=time)
+        metadata = session.metadata
+        if args.metadata is not None:
+            metadata = merge_metadata(session, args.metadata)
+        return replace(session, **changes, metadata=metadata, time=time)
 
     return project.store.update_session(args.session_id, apply_update)
 
 
-def _merge_metadata(session: Session, metadata: JSON | None) -> JSON:
-    """Return the new `metadata` as a field to replace: that of a client,
-    and the values that only codeloop sets.
+def merge_metadata(session: Session, metadata: JSON) -> JSON | None:
+    """Return the new metadata of a session: that of a client, and the values that only
+    codeloop sets.
 
-    These are the profile, the ceilings, the state of the goal, and the session that this one was
-    moved to; a client may remove the last one with null.
-    Without metadata the result is empty, and the field stays.
+    These are the profile, the ceilings, the state of the goal, the session that this one was
+    moved to, and the keys of `OWN_PREFIX`; a client may remove the moving with null.
     """
-    if metadata is None:
-        return {}
-    stored = session.metadata or {}
-    merged = {
-        name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored
-    } | metadata
+    kept: JSON = {
+        name: value
+        for name, value in (session.metadata or {}).items()
+        if name in {PROFILE_KEY, MOVED_KEY, GOAL_KEY} or name.startswith(OWN_PREFIX)
+    }
+    merged = kept | drop_own_keys(metadata)
     if MOVED_KEY in merged and merged[MOVED_KEY] is None:
         del merged[MOVED_KEY]
-    return {"metadata": set_ceilings(merged, read_ceilings(session))}
+    return set_ceilings(merged, read_ceilings(session))
 
 
 async def list_children(project: Project, args: SessionId) -> list[Session]:

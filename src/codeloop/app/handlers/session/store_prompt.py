@@ -65,20 +65,38 @@ async def store_prompt(project: Project, args: Prompt) -> tuple[UserMessage, lis
     )
 
 
-async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+async def check_prompt(project: Project, args: Prompt) -> None:
+    """Raise CodeloopError for a prompt for later that could not be stored now."""
+    _, _, message = await _make_message(project, args)
+    for each in args.parts:
+        if isinstance(each, FilePartInput):
+            await asyncio.to_thread(make_parts, project.workspace, message, each)
+
+
+async def _make_message(project: Project, args: Prompt) -> tuple[Session, Agent, UserMessage]:
+    """Return the session, the agent and the message of a prompt. Raises CodeloopError."""
     check_installation()
     await project.wait_for_extensions()
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)
     output_format = await _check_format(project, args)
-    part_ids = [part_input.id for part_input in args.parts if part_input.id is not None]
-    check_ids(project, session.id, args.message_id, part_ids)
+    check_ids(project, session.id, args.message_id, _list_part_ids(args))
     agent = choose_agent(project, session, args.agent)
     model = await choose_model(project, args, session, agent)
     # A prompt for a model that can't be opened is not stored.
     project.models.open(format_model_ref(model))
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=output_format)
+    return session, agent, message
+
+
+def _list_part_ids(args: Prompt) -> list[str]:
+    return [each.id for each in args.parts if each.id is not None]
+
+
+async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    session, agent, message = await _make_message(project, args)
+    part_ids = _list_part_ids(args)
     parts = await _make_parts(project, session, agent, message, await _add_context(project, args))
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.prompt_hooks import run_prompt_hooks

@@ -257,8 +257,8 @@ class AnthropicMessages(HttpModel):
             async for event in events:
                 yield event
 
-    def _make_encoder(self) -> RequestEncoder:
-        return AnthropicRequestEncoder(self._info, self._quirks, self._leading_fields)
+    def _create_encoder(self, quirks: Quirks) -> RequestEncoder:
+        return AnthropicRequestEncoder(self._info, quirks, self._leading_fields)
 
 
 class VertexMessages(AnthropicMessages):
