@@ -1,6 +1,6 @@
 """Applies an event to the state tables of the database, and reads a session's messages from them.
 
-`ledger_schema.py` and `feed_schema.py` define the tables.
+`migrations.py` defines the tables.
 """
 
 import msgspec

@@ -15,8 +15,14 @@ from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
-from codeloop.store.feed_schema import FEED_MIGRATION, MESSAGE_VIEW, PART_VIEW
-from codeloop.store.ledger_schema import FIRST_MIGRATIONS, LEDGER_MIGRATION, LEDGER_VIEW
+from codeloop.store.migrations import (
+    FEED_MIGRATION,
+    FIRST_MIGRATIONS,
+    LEDGER_MIGRATION,
+    LEDGER_VIEW,
+    MESSAGE_VIEW,
+    PART_VIEW,
+)
 from codeloop.store.packing import unpack
 
 # With fewer free pages, of 4 KB, a file is not worth to be written anew.

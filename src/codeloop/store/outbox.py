@@ -1,6 +1,6 @@
 """The outbox: numbers every change, and reads those after a number, so that followers catch up.
 
-Sessions, messages and parts are their own events (`feed_schema.py`): a follower that comes later
+Sessions, messages and parts are their own events (`migrations.py`): a follower that comes later
 gets an event for each of their changes, with what they are by then; of those that are gone, only
 that they went. The other events stand in the table `event`, for a while.
 """
