@@ -92,12 +92,12 @@ class Version2Site:
     async def _answer(self, request: Request) -> Response:
         # Not of the URL, which ends before a `?` or `#` that a name holds.
         path, method = request.scope["path"], request.method.replace("HEAD", "GET")
-        methods: list[str] = []
+        others: list[AnyOperation] = []
         for row, pattern, convertors in self._patterns:
             if (match := pattern.match(path)) is None:
                 continue
             if row.method != method:
-                methods.append(row.method)
+                others.append(row)
                 continue
             request.scope["path_params"] = {
                 name: convertors[name].convert(value) for name, value in match.groupdict().items()
@@ -105,11 +105,13 @@ class Version2Site:
             if row.path in _STREAMS:
                 return await _STREAMS[row.path](request, self._app, self._hub)
             return await self._answer_row(request, row)
-        if methods:
+        if others:
             response = make_tagged_error(
                 405, "MethodNotAllowedError", f"{path} does not take {request.method}."
             )
-            response.headers["allow"] = ", ".join(sorted({*methods}))
+            # Of `/api/session/active` what is said of that path, not of `/api/session/{sessionID}`.
+            own = [row for row in others if row.path == path] or others
+            response.headers["allow"] = ", ".join(sorted({row.method for row in own}))
             return response
         raise TaggedError("NotFoundError", 404, f"There is no route {path}.")
 
