@@ -174,14 +174,12 @@ class Queries:
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))"""
         return self._db.fetch_one(sql, _to_json_list(sessions), _to_json_list(messages)) is not None
 
-    def has_any_part(self, session_id: str, parts: Collection[str]) -> bool:
-        """Return whether any of these ids is in use by a part of a session. Those of other sessions
-        may be the same: a part is found by its message.
+    def has_any_part(self, parts: Collection[str]) -> bool:
+        """Return whether any of these ids is in use by a part. Reads the ids of all parts if there
+        are any to look for: few clients choose them, and an index would cost every part.
         """
-        sql = """
-            SELECT 1 FROM message CROSS JOIN part ON part.message = message.number
-            WHERE session_id = ? AND part.id IN (SELECT value FROM json_each(?))"""
-        return bool(parts) and self._db.fetch_one(sql, session_id, _to_json_list(parts)) is not None
+        sql = "SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?))"
+        return bool(parts) and self._db.fetch_one(sql, _to_json_list(parts)) is not None
 
     def search_parts(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
         """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first;

@@ -49,7 +49,7 @@ async def run_shell_command(project: Project, args: RunShell) -> MessageWithPart
     SessionBusyError while a turn runs.
     """
     session = project.store.get_session(args.session_id)
-    check_ids(project, args.session_id, args.message_id, ())
+    check_ids(project, args.message_id, ())
     if not args.command.strip() or "\0" in args.command:
         raise OperationError("BadRequest", "command is empty or holds a NUL character.")
     agent = choose_agent(project, session, args.agent)

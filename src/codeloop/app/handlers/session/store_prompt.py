@@ -80,7 +80,7 @@ async def _make_message(project: Project, args: Prompt) -> tuple[Session, Agent,
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)
     output_format = await _check_format(project, args)
-    check_ids(project, session.id, args.message_id, _list_part_ids(args))
+    check_ids(project, args.message_id, _list_part_ids(args))
     agent = choose_agent(project, session, args.agent)
     model = await choose_model(project, args, session, agent)
     # A prompt for a model that can't be opened is not stored.
@@ -107,7 +107,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     # Files were read and hooks have run: meanwhile an undo may have begun,
     # and an id may have been used.
     project.runs.check_free(session.id)
-    check_ids(project, session.id, args.message_id, part_ids)
+    check_ids(project, args.message_id, part_ids)
     _append_prompt(project, args, message, parts)
     return message, parts
 
@@ -222,9 +222,7 @@ def make_switch_note(before: str | None, now: str) -> str | None:
             )
 
 
-def check_ids(
-    project: Project, session_id: str, message_id: str | None, parts: Sequence[str]
-) -> None:
+def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
     """Raise OperationError for a client's ids that are invalid,
     or in use: their messages would be overwritten.
     """
@@ -245,7 +243,7 @@ def check_ids(
     if (
         len(set(parts)) < len(parts)
         or (message_id is not None and queries.has_any_id((), [message_id]))
-        or queries.has_any_part(session_id, parts)
+        or queries.has_any_part(parts)
     ):
         raise OperationError(
             "BadRequest",
