@@ -4,6 +4,7 @@ figures and a page.
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 import time
@@ -114,7 +115,7 @@ def test_an_agent_that_works_in_pwd_works_in_the_copy(
     (tmp_path / "tasks" / "fix.toml").write_text(task)
     monkeypatch.chdir(mine)
     monkeypatch.setenv("PWD", str(mine))
-    agent = find_agent(f"mine={sys.executable} {tmp_path}/agent.py {{prompt}}")
+    agent = find_agent(f"mine={shlex.quote(sys.executable)} {tmp_path}/agent.py {{prompt}}")
     plan = BenchPlan(
         read_tasks(tmp_path / "tasks"), [agent], [None], 1, 60, 1, tmp_path / "sessions"
     )
