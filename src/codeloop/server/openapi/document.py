@@ -191,7 +191,7 @@ def _wrap_answer(operation_id: str) -> Schema:
 
     What is in it is described by the contract of version 2.
     """
-    data: Schema = {"type": "array"} if operation_id in LIST_OPERATIONS else {}
+    data: Schema = {"type": "array", "items": {}} if operation_id in LIST_OPERATIONS else {}
     match ANSWER_WRAPS[operation_id]:
         case "data":
             return {"type": "object", "properties": {"data": data}, "required": ["data"]}
