@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
+from codeloop.extend.hooks.configured.transcript import remove_transcripts
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import make_session_deleted
@@ -89,12 +90,11 @@ def _delete_sessions(database: Path, sessions: tuple[Session, ...]) -> None:
     store = Store(database)
     try:
         for session in sessions:
-            family = [session]
-            for each in family:
-                family += store.list_sessions(parent=each.id, limit=NO_LIMIT)
+            family = store.list_family(session)
             for each in family:
                 store.leases.check_free(each.id)
             store.append(*(make_session_deleted(each) for each in reversed(family)))
+            remove_transcripts(database.parent, [each.id for each in family])
     finally:
         store.close()
 

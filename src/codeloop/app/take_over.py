@@ -193,7 +193,7 @@ class _TakeOver:
             ground = self._make_ground(source)
             emptied_roots: set[str] = set()
             for session in _find_ours(ground):
-                family = _list_family(source, session)
+                family = source.list_family(session)
                 if any(source.leases.is_held(each.id) for each in family):
                     is_complete = False
                     continue
@@ -236,13 +236,6 @@ def _is_ours(ground: MovedGround, session: Session) -> bool:
             return False
         folder = folder.parent
     return True
-
-
-def _list_family(store: Store, session: Session) -> list[Session]:
-    family = [session]
-    for each in family:
-        family += store.list_sessions(parent=each.id, limit=NO_LIMIT)
-    return family
 
 
 def _link_snapshots(ground: MovedGround, old_root: str) -> None:

@@ -66,7 +66,7 @@ class LazyCommand(NamedTuple):
     help: str
 
     def find(self, name: str) -> Callable[[], click.Command] | None:
-        """Return what loads the command; None: its distribution is not installed."""
+        """Return the loader of the command; None: its distribution is not installed."""
         if self.target:
             return partial(load_object, f"cli.{self.target}")
         found = find_entry_points("codeloop.commands").get(name)

@@ -200,7 +200,7 @@ class Database:
         return False
 
     def _restore_index(self) -> None:
-        """Give the index of the log its size again if another program has cut it.
+        """Restore the size of the log's index if another program has cut it.
 
         SQLite has it in memory: to read what is cut off would end the process (SIGBUS). It makes
         the index anew when it finds it empty.

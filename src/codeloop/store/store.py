@@ -38,7 +38,7 @@ from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.ledger import SpendingLedger
 from codeloop.store.outbox import Outbox
-from codeloop.store.queries import Queries
+from codeloop.store.queries import NO_LIMIT, Queries
 
 
 class SessionFacts:
@@ -219,6 +219,14 @@ class Store:
             seen.add(current)
             yield session
             current = session.parent_id
+
+    def list_family(self, session: Session) -> list[Session]:
+        """Return a session and the sessions of all subagents below it, parents first."""
+        family = [session]
+        # The list grows while it is read, so that subagents of subagents are found.
+        for each in family:
+            family += self.list_sessions(parent=each.id, limit=NO_LIMIT)
+        return family
 
     def list_sessions(
         self, *, directory: str | None = None, parent: str | None = None, limit: int = 100

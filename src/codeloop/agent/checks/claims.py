@@ -244,7 +244,7 @@ def claims_installation(text: str) -> bool:
 
 
 def list_claimed_exchanges(text: str) -> list[str]:
-    """Return what an answer claims to have done with the repository: `commit`, `push`, `pr`."""
+    """Return the claims of an answer about the repository: `commit`, `push`, `pr`."""
     sentences = [each for each in _split(text) if not re.search(_NO_CLAIM, each)]
     return [
         name

@@ -207,7 +207,7 @@ class HttpModel:
                 response.close()
 
     def _announce_pause(self, pause: float) -> RetryScheduled | None:
-        """Return what is told about a pause that the service asks for, in seconds.
+        """Return the notice of a pause that the service asks for, in seconds.
 
         None: a longer wait is not begun: the service refuses the request, and says when to try
         again.

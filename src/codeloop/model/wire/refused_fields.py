@@ -179,7 +179,7 @@ def describe_refusal(refused: RefusedField, host: str, model: str, said: str) ->
 
 
 def _read_reason(text: str) -> str:
-    """Return what an error's body says, a value a line: its keys are no field of ours."""
+    """Return the texts of an error's body, a value a line: its keys are no field of ours."""
     try:
         values = list(_list_texts(decode_json(text)))
     except (ValueError, RecursionError):

@@ -78,7 +78,7 @@ async def reply_permission(request: Request2, args: takes.ReplyPermission) -> No
 
 
 async def ask_permission(request: Request2, args: takes.RequestPermission) -> JSON:
-    """Return what the rules of a session say; where they say to ask, the user is asked."""
+    """Return the verdict of the rules of a session; where they say to ask, the user is asked."""
     project, session = await request.find_session(args.session_id)
     permission = PERMISSIONS_OF_VERSION_TWO.get(args.action, args.action)
     agent = project.engine.get_agent(args.agent or session.agent or "build")

@@ -203,7 +203,7 @@ async def get_attempt(request: Request2, args: takes.SignInId) -> JSON:
 
 
 async def cancel_attempt(request: Request2, args: takes.SignInId) -> None:
-    """Give a sign-in up; one that is not there is given up already."""
+    """Cancel a sign-in; one that is not there is cancelled already."""
     sign_in = request.state.sign_ins.pop(args.attempt_id, None)
     if sign_in is not None and sign_in.task is not None:
         sign_in.task.cancel()

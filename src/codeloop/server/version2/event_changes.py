@@ -71,12 +71,12 @@ def find_time(event: stored.Event) -> int | None:
 
 
 def name_item(session_id: str, inbox_id: str) -> JSON:
-    """Return what names an item of the inbox."""
+    """Return the ids of an item of the inbox."""
     return {"sessionID": session_id, "inboxID": inbox_id}
 
 
 def describe_new(info: Session) -> JSON:
-    """Return what is told of a new session."""
+    """Return the data of the event of a new session."""
     described = translate_session(info)
     same = ("projectID", "location", "subpath", "parentID", "title", "agent", "model")
     more = ("metadata", "permissions")
@@ -85,7 +85,7 @@ def describe_new(info: Session) -> JSON:
 
 
 def describe_step(session_id: str, info: AssistantMessage) -> JSON:
-    """Return what is told of a step that begins."""
+    """Return the data of the event of a step that begins."""
     return {
         "sessionID": session_id,
         "assistantMessageID": info.id,
@@ -96,7 +96,7 @@ def describe_step(session_id: str, info: AssistantMessage) -> JSON:
 
 
 def compare_sessions(before: Session | None, info: Session) -> Iterator[Change]:
-    """Tell what has changed in a session; what was before is not known at first."""
+    """Yield the changes of a session; its earlier state is not known at first."""
     ids = {"sessionID": info.id}
     usage = {"cost": info.cost or 0, "tokens": translate_tokens(info.tokens or NO_TOKENS)}
     if before is None:
@@ -157,7 +157,7 @@ def _compare_reverts(before: Session, info: Session) -> Iterator[Change]:
 
 
 def translate_session_event(session_id: str, event: stored.Event) -> Iterator[Change]:
-    """Tell of what waits for the user, and of other events of a session."""
+    """Yield the events of what waits for the user, and other events of a session."""
     ids = {"sessionID": session_id}
     match event:
         case stored.PermissionAsked(properties=p):
@@ -213,7 +213,7 @@ def translate_directory_event(event: stored.Event) -> Iterator[Change]:
 
 
 def translate_call(ids: JSON, answer: AnswerSeen, part: ToolPart) -> Iterator[Change]:
-    """Tell of a call what clients don't know yet."""
+    """Yield the changes of a call that clients don't know yet."""
     known = answer.parts.get(part.id)
     state = part.state
     name, arguments = rename_call(part.tool, state.input)

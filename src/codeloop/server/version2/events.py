@@ -196,7 +196,7 @@ class Translator:
                 yield from translate_session_event(session_id, event)
 
     def _flush_prompt(self, session_id: str, seen: SessionSeen) -> Iterator[Change]:
-        """Tell of a prompt, once all of its parts are known."""
+        """Yield the event of a prompt, once all of its parts are known."""
         prompt, seen.prompt = seen.prompt, None
         if prompt is None:
             return
@@ -240,7 +240,7 @@ class Translator:
             yield from self._end_answer(session_id, seen, info, answer)
 
     def _end_last_answer(self, session_id: str, seen: SessionSeen) -> Iterator[Change]:
-        """Tell of the end of an answer that is read again, if nothing has told of it."""
+        """Yield the end of an answer that is read again, if it was not yielded yet."""
         info = seen.last_answer
         if self.is_replay and info is not None and (answer := seen.answers.get(info.id)):
             yield from self._end_answer(session_id, seen, info, answer)
@@ -248,7 +248,7 @@ class Translator:
     def _end_answer(
         self, session_id: str, seen: SessionSeen, info: AssistantMessage, answer: AnswerSeen
     ) -> Iterator[Change]:
-        """Tell of the end of an answer that has ended, once."""
+        """Yield the end of an answer that has ended, once."""
         if info.time.completed is None or answer.is_ended:
             return
         answer.is_ended = True

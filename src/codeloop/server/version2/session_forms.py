@@ -201,7 +201,7 @@ def make_output(text: str) -> JSON:
 
 
 def get_output(state: ToolState) -> str:
-    """Return what a call has given so far, as users read it."""
+    """Return the result of a call so far, as users read it."""
     match state:
         case ToolStateCompleted():
             return state.for_user
@@ -351,7 +351,7 @@ def _translate_state(tool: str, state: ToolState) -> JSON:
 
 
 def translate_output(state: ToolState) -> list[JSON]:
-    """Return what a call has given: its text and its files."""
+    """Return the result of a call: its text and its files."""
     if not isinstance(state, ToolStateCompleted):
         return []
     files = [

@@ -147,7 +147,7 @@ async def remove_shell(request: Request2, args: takes.ShellId) -> None:
 
 
 async def read_output(request: Request2, args: takes.ReadShell) -> JSON:
-    """Return what a command has printed from a position on, in whole characters."""
+    """Return the output of a command from a position on, in whole characters."""
     shell = _find(request, args.id)
     first = shell.size - len(shell.output)
     start = min(max(args.cursor, first), shell.size)

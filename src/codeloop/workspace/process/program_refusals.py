@@ -44,7 +44,7 @@ class Said(Struct, frozen=True):
 def find_program_refusals(
     sandboxes: ProgramSandboxes, launch: Launch, confinement: ProgramSandbox, said: Said
 ) -> list[HelperRefusal]:
-    """Return what the sandbox of a program has refused, by what the program says and where it has
+    """Return the refusals of the sandbox of a program, by what the program says and where it has
     written; those of a program with a sandbox of its own are kept. Reads the disk.
     """
     home = find_home(sandboxes)

@@ -271,7 +271,7 @@ class ProgramSandboxes:
         )
 
     def _make_grants(self, launch: Launch, confinement: ProgramSandbox) -> SandboxGrants:
-        """Return what a program may read beyond commands, in whose sandbox it runs."""
+        """Return the paths that a program may read beyond commands, in whose sandbox it runs."""
         readable = (
             *(Path(os.path.realpath(folder)) for folder in confinement.readable),
             *self._list_unseen(launch, confinement),

@@ -186,7 +186,7 @@ def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind 
 
 
 def _find_lasting(path: Path, refused: Refused) -> Path:
-    """Return what has to be allowed for a path; for a temporary file with another name each
+    """Return the path to allow for a refused one; for a temporary file with another name each
     time, that is the file that it was to become, or its folder.
     """
     for place in refused.places:

@@ -32,7 +32,7 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
 
 
 def list_strayed(home: Path, since: int) -> list[str]:
-    """Return what was written to a private home since then, as paths below it, sorted."""
+    """Return the files written to a private home since then, as paths below it, sorted."""
     newer_files = _find_newer_files(
         str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS
     )

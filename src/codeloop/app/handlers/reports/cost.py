@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
 from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentUse
 from codeloop.schema.api.session_requests import SessionId
@@ -24,7 +23,7 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    family = list_family(project, session)
+    family = project.store.list_family(session)
     requests = await asyncio.to_thread(
         _read_requests, project.store.path, session.id, [each.id for each in family]
     )

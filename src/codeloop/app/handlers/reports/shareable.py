@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import msgspec
 
-from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
 from codeloop.kit.text.secrets import SecretHider
 from codeloop.model.credentials.environment import is_key_variable
@@ -70,7 +69,9 @@ async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    conversations = [(each, _list_visible(project, each)) for each in list_family(project, session)]
+    conversations = [
+        (each, _list_visible(project, each)) for each in project.store.list_family(session)
+    ]
     cleaner = _SessionCleaner(
         SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", "")
     )

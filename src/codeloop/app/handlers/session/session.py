@@ -204,7 +204,7 @@ async def delete_session(project: Project, args: SessionId) -> bool:
     """Delete a session and its subagents' sessions.
     Raises OperationError while a turn runs in one of them.
     """
-    family = list_family(project, project.store.get_session(args.session_id))
+    family = project.store.list_family(project.store.get_session(args.session_id))
     for each in family:
         project.store.leases.check_free(each.id)
         if each.id in project.store.statuses or project.runs.is_working_on(each.id):
@@ -218,15 +218,6 @@ async def delete_session(project: Project, args: SessionId) -> bool:
 
     remove_transcripts(project.settings.home, [each.id for each in family])
     return True
-
-
-def list_family(project: Project, session: Session) -> list[Session]:
-    """Return a session and the sessions of all subagents below it, parents first."""
-    family = [session]
-    # The list grows while it is read, so that subagents of subagents are found.
-    for each in family:
-        family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
-    return family
 
 
 async def refuse_sharing(project: Project, args: SessionId) -> Session:
